@@ -1,0 +1,1 @@
+"""What a user starts: the flows, their suites, and the command line."""

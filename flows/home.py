@@ -1,0 +1,28 @@
+"""Where results live: one folder for the store, the tracking database, the Prefect server and the logs."""
+
+import os
+from pathlib import Path
+
+from tasks import InputError
+
+VARIABLE = "TEXTBENCH_HOME"
+DEFAULT = ".textbench"
+
+
+def home_folder() -> Path:
+    """Return the results folder, made if missing: `$TEXTBENCH_HOME`, else `.textbench` in the working folder.
+
+    Raises InputError when it cannot be made or written to.
+    """
+    home = Path(os.environ.get(VARIABLE) or DEFAULT).expanduser().resolve()
+    probe = home / f".writable-{os.getpid()}"
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        probe.write_bytes(b"x")
+        probe.unlink()
+    except OSError as error:
+        raise InputError(
+            f"the results folder {home} cannot be written to ({error.strerror}); "
+            f"set {VARIABLE} to a folder that can"
+        ) from error
+    return home
