@@ -1,0 +1,50 @@
+# make quick: install and run a first comparison.  make test: the whole test suite.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV := uv==0.13.8
+INSTALLED := $(VENV)/installed
+
+.PHONY: quick test lint format fuzz bench up down lock clean
+
+quick: $(INSTALLED)
+	$(BIN)/textbench run quick
+
+test: $(INSTALLED)
+	$(BIN)/python -m pytest
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(INSTALLED)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(INSTALLED)
+	$(BIN)/python -m tests.benchmarks
+
+up down: $(INSTALLED)
+	$(BIN)/textbench $@
+
+# The locked dependencies, by uv where it can be had (seconds), else by pip (a minute or two).
+$(INSTALLED): requirements.lock pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	@if $(BIN)/python -m pip install --quiet --disable-pip-version-check $(UV); then \
+	  echo "Installing the locked dependencies with uv"; \
+	  VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet --compile-bytecode --require-hashes --no-deps -r requirements.lock; \
+	else \
+	  echo "Installing the locked dependencies with pip; this takes a minute or two"; \
+	  $(BIN)/python -m pip install --quiet --no-deps --require-hashes -r requirements.lock; \
+	fi
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+# Work out the locked versions anew; the lock names no address.
+lock: $(INSTALLED)
+	$(BIN)/uv pip compile pyproject.toml --group dev --group data --group build --upgrade --generate-hashes \
+	  --no-emit-index-url --no-emit-find-links --no-annotate --no-header --quiet -o requirements.lock
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

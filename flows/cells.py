@@ -1,0 +1,189 @@
+"""Cells: one data set, method, protocol and seed each, with the references of every artifact that makes its result."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from tasks import InputError, audit, catalogue, evaluate, featurize, ingest, tune, vectorize
+from tasks.recipe import PROJECT, Reference
+from tasks.store import META, Store, read_meta, write_json
+
+Protocol = Literal["honest", "transductive", "faithful"]
+PROBE = "linear-svm"
+TUNED_ON = "accuracy"
+SUITES = PROJECT / "flows" / "suites"
+SUITE_KEYS = {"description": str, "datasets": list, "methods": list, "seeds": int, "trials": int}
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked of one sweep: every method on every data set, once a seed, under one protocol."""
+
+    datasets: Sequence[str]
+    methods: Sequence[str]
+    seeds: Sequence[int] = (0,)
+    protocol: Protocol = "honest"
+    trials: int = 0
+    name: str = "custom"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One square of the table, and the artifacts behind it by stage."""
+
+    dataset: str
+    method: str
+    protocol: str
+    seed: int
+    trials: int
+    references: Mapping[str, Reference] = field(repr=False)
+
+    @property
+    def key(self) -> str:
+        """The key of its result, known before anything is computed."""
+        return self.references["evaluate"].key
+
+    @property
+    def label(self) -> str:
+        """Its name for people."""
+        return f"{self.dataset} {self.method} seed {self.seed}"
+
+
+def suites() -> dict[str, Path]:
+    """Return the suites by name."""
+    return {path.stem: path for path in sorted(SUITES.glob("*.yaml"))}
+
+
+def read_suite(name: str) -> dict[str, Any]:
+    """Return a suite's settings. Raises InputError for an unknown suite or key, naming the nearest."""
+    import yaml
+
+    path = catalogue.pick("suite", name, suites())
+    settings = yaml.safe_load(path.read_text("utf-8"))
+    for key, value in settings.items():
+        wanted = SUITE_KEYS.get(key)
+        if wanted is None:
+            raise InputError(f"{path.name}: unknown key {key!r}; {catalogue.nearest(key, SUITE_KEYS)}")
+        if not isinstance(value, wanted):
+            raise InputError(f"{path.name}: {key} must be a {wanted.__name__}, got {value!r}")
+    return settings
+
+
+def plan(request: Request) -> list[Cell]:
+    """Return the cells of a request, with every key worked out and nothing computed. Raises InputError for bad names."""
+    from tasks.tokens import token_rule
+
+    if not request.datasets or not request.methods or not request.seeds:
+        raise InputError("a run needs at least one data set, one method and one seed")
+    for method in request.methods:
+        catalogue.method(method)
+    cells = []
+    for dataset in dict.fromkeys(request.datasets):
+        entry = catalogue.dataset(dataset)
+        if request.protocol == "faithful":
+            raise InputError(
+                f"protocol 'faithful' repeats what a paper did to its data, and no paper's protocol is known for "
+                f"{dataset}; choose honest or transductive"
+            )
+        rule = asdict(token_rule(entry.constant("RULE")))
+        corpus = ingest.reference(dataset)
+        vectors = vectorize.reference(corpus, rule, transductive=request.protocol == "transductive")
+        shared = {"ingest": corpus, "audit": audit.reference(corpus), "vectorize": vectors}
+        for method in dict.fromkeys(request.methods):
+            for seed in dict.fromkeys(request.seeds):
+                cells.append(_cell(request, dataset, method, seed, shared))
+    return cells
+
+
+def _cell(request: Request, dataset: str, method: str, seed: int, shared: dict[str, Reference]) -> Cell:
+    corpus, vectors = shared["ingest"], shared["vectorize"]
+    entry = catalogue.method(method)
+    path_or_name = str(entry.path) if method.endswith(".py") else method
+    choice = tune.reference(corpus, vectors, path_or_name, request.trials, seed, PROBE, TUNED_ON)
+    references = shared | {
+        "featurize": featurize.reference(vectors, path_or_name, {}, seed),
+        "tune": choice,
+        "evaluate": evaluate.reference(corpus, vectors, choice),
+    }
+    return Cell(dataset, entry.name, request.protocol, seed, request.trials, references)
+
+
+def result_row(cell: Cell, store: Store) -> dict[str, Any]:
+    """Return a finished cell as a row: what it was, its metrics, seconds by stage and peak memory."""
+    choice = store.open(cell.references["tune"])
+    chosen = choice.json("choice")
+    used = dict(cell.references) | {"featurize": evaluate.features_of(cell.references["vectorize"], choice)}
+    del used["audit"]
+    metas = {stage: read_meta(store.folder(reference) / META) for stage, reference in used.items()}
+    return row(cell) | {
+        "params": chosen["params"] | {"C": chosen["C"]},
+        "on_border": ["C"] if chosen["on_border"] else [],
+        "metrics": store.open(cell.references["evaluate"]).json("metrics"),
+        "seconds": {stage: round(meta["seconds"], 3) for stage, meta in metas.items()},
+        "peak_mb": round(max(meta["peak_mb"] for meta in metas.values()), 1),
+    }
+
+
+def row(cell: Cell, error: str | None = None) -> dict[str, Any]:
+    """Return a cell as a row with no result yet, or with the error that took its place."""
+    return {
+        "dataset": cell.dataset,
+        "method": cell.method,
+        "protocol": cell.protocol,
+        "seed": cell.seed,
+        "trials": cell.trials,
+        "probe": PROBE,
+        "params": {},
+        "on_border": [],
+        "metrics": {},
+        "seconds": {},
+        "peak_mb": None,
+        "run_id": None,
+        "cached": False,
+        "error": error,
+    }
+
+
+class Index:
+    """The store's index: one small file a finished cell, `<home>/index/<key>.json`, written when its run is recorded."""
+
+    def __init__(self, home: Path) -> None:
+        self.folder = home / "index"
+
+    def get(self, cell: Cell) -> dict[str, Any] | None:
+        """Return the recorded row of a cell, or None."""
+        return _read(self.folder / f"{cell.key}.json")
+
+    def put(self, cell: Cell, record: Mapping[str, Any]) -> None:
+        """Record a row; it appears whole or not at all."""
+        write_json(self.folder / f"{cell.key}.json", dict(record))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return every recorded row, with its `key`."""
+        found = ((path.stem, _read(path)) for path in sorted(self.folder.glob("*.json")))
+        return [record | {"key": key} for key, record in found if record is not None]
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    import json
+
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def estimate(cells: Iterable[Cell], store: Store, records: Sequence[Mapping[str, Any]]) -> list[float | None]:
+    """Return the seconds each cell is expected to take: 0 if its result is stored, else what its like took, else None."""
+    return [0.0 if store.has(cell.references["evaluate"]) else _like(cell, records) for cell in cells]
+
+
+def _like(cell: Cell, records: Sequence[Mapping[str, Any]]) -> float | None:
+    seconds = [
+        sum(r["seconds"].values())
+        for r in records
+        if (r["dataset"], r["method"], r["trials"]) == (cell.dataset, cell.method, cell.trials)
+    ]
+    return sum(seconds) / len(seconds) if seconds else None
+

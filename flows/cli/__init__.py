@@ -1,0 +1,42 @@
+"""The command line: one file a command. What is slow to import is imported inside the commands."""
+
+import sys
+
+import typer
+
+from flows.cli.doctor import doctor
+from flows.cli.down import down
+from flows.cli.export import export
+from flows.cli.fetch import fetch
+from flows.cli.leaderboard import leaderboard
+from flows.cli.list import list_app
+from flows.cli.run import run
+from flows.cli.show import show
+from flows.cli.status import status
+from flows.cli.store import store_app
+from flows.cli.transform import transform
+from flows.cli.up import up
+from tasks import InputError
+
+app = typer.Typer(
+    name="textbench",
+    help="Compare text representations: same data, same protocols, every number explained.",
+    epilog="Start with: textbench run quick. Then: textbench leaderboard, textbench show RUN.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_show_locals=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (run, leaderboard, show, export, transform, fetch, doctor, up, down, status):
+    app.command(command.__name__)(command)
+app.add_typer(list_app, name="list")
+app.add_typer(store_app, name="store")
+
+
+def main() -> None:
+    """Run the command line; exit code 0 for success, 1 when a cell failed, 2 for bad input."""
+    try:
+        app()
+    except InputError as error:
+        print(f"textbench: {error}", file=sys.stderr)
+        sys.exit(2)

@@ -1,0 +1,46 @@
+"""`textbench export`: a run's fitted representation and probe as one file."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tasks import InputError
+
+
+def export(
+    run: Annotated[str, typer.Argument(help="A run: `last`, or the beginning of its MLflow id or key.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--out", help="The file to write [default: DATASET-METHOD.npz].", show_default=False
+        ),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """Write a run's fitted method and classifier to one .npz file, for `textbench transform`.
+
+    The file holds arrays and a manifest.json, no pickle; it does not need the results folder any more.
+
+    Example: textbench export last -o r8-tfidf.npz
+    """
+    import json as json_module
+
+    from flows.home import home_folder
+    from flows.model import Model
+    from flows.runs import Run, find_run
+
+    home = home_folder()
+    row = find_run(home, run)
+    path = out or Path(f"{row['dataset']}-{row['method']}.npz")
+    if path.suffix != ".npz":
+        raise InputError(f"--out must end in .npz, got {path}")
+    if not path.resolve().parent.is_dir():
+        raise InputError(f"--out {path}: there is no folder {path.resolve().parent}")
+    Model.from_run(Run(home, row)).save(path)
+    size = path.stat().st_size
+    if json:
+        print(json_module.dumps({"file": str(path), "bytes": size, "cell": row["key"]}))
+    else:
+        print(f"Wrote {path} ({size / 1e6:.1f} MB): {row['dataset']} {row['method']} seed {row['seed']}.")
+        print(f"Use it with: textbench transform {path} TEXT.txt")

@@ -1,0 +1,76 @@
+"""`textbench fetch`: see that the data sets are there and are what they should be."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from tasks.catalogue import Entry
+
+
+def fetch(
+    datasets: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[DATASET]...", help="Data sets [default: all].", show_default=False),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON Lines, one object a data set.")] = False,
+) -> None:
+    """Load data sets, check their sha256, and say where they come from and under which licence.
+
+    Exit code 2 if one cannot be had; its line says what to do.
+
+    Example: textbench fetch r8 r52
+    """
+    from rich.console import Console
+
+    from tasks import catalogue
+
+    names = list(dict.fromkeys(datasets or catalogue.datasets()))
+    entries = [catalogue.dataset(name) for name in names]
+    progress = Console(stderr=True)
+    is_complete = True
+    for number, entry in enumerate(entries, start=1):
+        with progress.status(f"{entry.name} ({number} of {len(entries)})"):
+            result = _load(entry)
+        is_complete = is_complete and result["error"] is None
+        _report(result, json)
+    if not is_complete:
+        raise typer.Exit(2)
+
+
+def _load(entry: "Entry") -> dict[str, Any]:
+    from tasks import InputError
+
+    module = entry.load()
+    about = {
+        "dataset": entry.name,
+        "source": module.SOURCE,
+        "licence": module.LICENCE,
+        "sha256": module.SHA256,
+    }
+    try:
+        corpus = module.load()
+    except (InputError, OSError) as error:
+        return about | {"train": None, "test": None, "classes": None, "error": " ".join(str(error).split())}
+    return about | {
+        "train": len(corpus.train_texts),
+        "test": len(corpus.test_texts),
+        "classes": len(corpus.target_names),
+        "error": None,
+    }
+
+
+def _report(result: dict[str, Any], as_json: bool) -> None:
+    import json
+
+    if as_json:
+        print(json.dumps(result, ensure_ascii=False), flush=True)
+    elif result["error"]:
+        print(f"{result['dataset']}: missing: {result['error']}", file=sys.stderr)
+    else:
+        sizes = (
+            f"{result['train']:,} training and {result['test']:,} test documents, {result['classes']} classes"
+        )
+        print(f"{result['dataset']}: {sizes}; sha256 as recorded")
+        print(f"    from {result['source']}\n    licence: {result['licence']}", flush=True)

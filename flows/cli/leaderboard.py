@@ -1,0 +1,125 @@
+"""`textbench leaderboard`: what every finished run found, best first."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any
+
+import typer
+
+from tasks import InputError
+
+TABLE = "table"
+
+
+def leaderboard(
+    dataset: Annotated[
+        list[str] | None, typer.Option("--dataset", "-d", help="Only this data set; repeat for more.")
+    ] = None,
+    method: Annotated[
+        list[str] | None, typer.Option("--method", "-m", help="Only this method; repeat for more.")
+    ] = None,
+    protocol: Annotated[
+        str | None,
+        typer.Option(help="Only this protocol: honest, transductive or faithful.", show_default=False),
+    ] = None,
+    metric: Annotated[
+        str, typer.Option(help="The metric that ranks (`textbench list metrics`).")
+    ] = "accuracy",
+    output: Annotated[
+        str, typer.Option("--format", help="table, csv, markdown, latex or json (JSON Lines).")
+    ] = TABLE,
+    json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    from_mlflow: Annotated[
+        bool,
+        typer.Option(
+            "--from-mlflow", help="Read the runs from MLflow instead of the results folder; slower."
+        ),
+    ] = False,
+) -> None:
+    """Compare finished runs: the mean over seeds with its 95 % interval, best first.
+
+    Of runs of the same cell the newest counts.
+
+    Example: textbench leaderboard -d r8 --metric macro_f1 --format latex > table.tex
+    """
+    from flows.home import home_folder
+    from flows.leaderboard import FORMATS, latest, render_table
+
+    if json:
+        output = "json"
+    _check(metric, protocol, output, [TABLE, *FORMATS])
+    home = home_folder()
+    rows = _mlflow_rows(home) if from_mlflow else _index_rows(home)
+    _check_names("data set", dataset, "dataset", rows)
+    _check_names("method", method, "method", rows)
+    rows = latest(
+        row
+        for row in rows
+        if (not dataset or row["dataset"] in dataset)
+        and (not method or row["method"] in method)
+        and (not protocol or row["protocol"] == protocol)
+    )
+    if not rows:
+        _say_how_to_make_some(dataset, method, protocol, output)
+    elif output == TABLE:
+        from rich.console import Console
+
+        render_table(rows, Console(), metric)
+    else:
+        print(FORMATS[output](rows, metric))
+
+
+def _check(metric: str, protocol: str | None, output: str, formats: Sequence[str]) -> None:
+    from evaluation.metrics import METRICS
+    from flows.cli.run import PROTOCOLS
+    from tasks.catalogue import pick
+
+    pick("metric", metric, METRICS)
+    pick("format", output, dict.fromkeys(formats))
+    if protocol is not None:
+        pick("protocol", protocol, dict.fromkeys(PROTOCOLS))
+
+
+def _check_names(
+    kind: str, names: Sequence[str] | None, column: str, rows: Iterable[Mapping[str, Any]]
+) -> None:
+    """Refuse a name that neither the catalogue nor any run has: a run may be of the user's own method."""
+    from tasks import catalogue
+
+    known = catalogue.datasets() if column == "dataset" else catalogue.methods()
+    choices = dict.fromkeys([*known, *(row[column] for row in rows)])
+    for name in names or ():
+        catalogue.pick(kind, name, choices)
+
+
+def _index_rows(home: Any) -> list[dict[str, Any]]:
+    from flows.cells import Index
+
+    return Index(home).rows()
+
+
+def _mlflow_rows(home: Any) -> list[dict[str, Any]]:
+    from tasks.tracking import Tracker, TrackingError, read_settings
+
+    tracker = Tracker(read_settings(home))
+    if not tracker.exists():
+        raise InputError(
+            f"there is no tracking database {tracker.settings.tracking_uri}; make it with: textbench run quick"
+        )
+    try:
+        tracker.prepare()
+    except TrackingError as error:
+        raise InputError(str(error).removesuffix("; nothing has been computed")) from error
+    # MLflow lists the newest first and rows carry no date, so each gets its place in that list.
+    return [{"created": -place, "on_border": []} | row for place, row in enumerate(tracker.runs())]
+
+
+def _say_how_to_make_some(
+    dataset: list[str] | None, method: list[str] | None, protocol: str | None, output: str
+) -> None:
+    if output != TABLE:
+        return
+    asked = [*(f"-d {name}" for name in dataset or ()), *(f"-m {name}" for name in method or ())]
+    if protocol:
+        asked.append(f"--protocol {protocol}")
+    command = " ".join(["textbench run", *(asked or ["quick"])])
+    print(f"There are no finished runs {'like that ' if asked else ''}yet. Make some with: {command}")

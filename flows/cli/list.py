@@ -1,0 +1,128 @@
+"""`textbench list`: the data sets, methods, metrics and suites there are."""
+
+import ast
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import typer
+
+list_app = typer.Typer(help="List data sets, methods, metrics or suites.", no_args_is_help=True)
+Json = Annotated[
+    bool, typer.Option("--json", help="Print JSON Lines, one object an entry, and nothing else.")
+]
+
+
+@list_app.command("datasets")
+def list_datasets(json: Json = False) -> None:
+    """List the data sets with their source, licence and token rule.
+
+    Example: textbench list datasets --json
+    """
+    from tasks import catalogue
+
+    entries = []
+    for name, entry in catalogue.datasets().items():
+        module = entry.load()
+        entries.append(
+            {
+                "name": name,
+                "description": entry.description,
+                "licence": module.LICENCE,
+                "source": module.SOURCE,
+                "citation": module.CITATION,
+                "token_rule": module.RULE,
+                "sha256": module.SHA256,
+            }
+        )
+    _print(entries, ("licence", "source"), json)
+
+
+@list_app.command("methods")
+def list_methods(json: Json = False) -> None:
+    """List the methods with what they read (counts or tokens), whether seeds matter, and their reference.
+
+    A file of your own works like one of these: textbench run -m my_method.py
+
+    Example: textbench list methods
+    """
+    from tasks import catalogue
+
+    entries = [
+        {
+            "name": name,
+            "description": entry.description,
+            "input": entry.constant("INPUT", "counts"),
+            "seeded": entry.is_seeded,
+            "source": _source(ast.get_docstring(ast.parse(entry.path.read_bytes())) or ""),
+        }
+        for name, entry in catalogue.methods().items()
+    ]
+    _print(entries, ("input", "source"), json)
+
+
+@list_app.command("metrics")
+def list_metrics(json: Json = False) -> None:
+    """List the metrics, what they say and which way is better.
+
+    Example: textbench leaderboard --metric map
+    """
+    from evaluation.metrics import METRICS
+
+    entries = [
+        {
+            "name": name,
+            "description": metric.description,
+            "needs": metric.needs,
+            "higher_is_better": metric.higher_is_better,
+        }
+        for name, metric in METRICS.items()
+    ]
+    _print(entries, (), json)
+
+
+@list_app.command("suites")
+def list_suites(json: Json = False) -> None:
+    """List the suites: what `textbench run SUITE` runs.
+
+    Example: textbench run quick
+    """
+    from flows.cells import read_suite, suites
+
+    _print(
+        [{"name": name} | read_suite(name) for name in suites()],
+        ("datasets", "methods", "seeds", "trials"),
+        json,
+    )
+
+
+def _source(docstring: str) -> str:
+    """Return the paragraph of a docstring that begins with "Source:", on one line."""
+    paragraphs = (" ".join(paragraph.split()) for paragraph in docstring.split("\n\n"))
+    return next((p.removeprefix("Source:").strip() for p in paragraphs if p.startswith("Source:")), "")
+
+
+def _print(entries: Sequence[Mapping[str, Any]], details: Sequence[str], as_json: bool) -> None:
+    """Print entries as JSON Lines, or for people: name and description, the details indented under them."""
+    import json
+
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+
+    if as_json:
+        for entry in entries:
+            print(json.dumps(entry, ensure_ascii=False))
+        return
+    console = Console()
+    width = max(len(entry["name"]) for entry in entries) + 2
+    for entry in entries:
+        grid = Table.grid()
+        grid.add_column(width=width)
+        grid.add_column()
+        grid.add_row(Text(entry["name"], style="bold"), Text(str(entry["description"])))
+        for detail in details:
+            value = entry[detail]
+            text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+            grid.add_row("", Text(f"{detail}: {text}", style="dim"))
+        console.print(Padding(grid, (0, 0, 1 if details else 0, 0)))

@@ -1,0 +1,204 @@
+"""`textbench run`: the flow `benchmark`."""
+
+import contextlib
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tasks import InputError
+
+if TYPE_CHECKING:
+    from flows.cells import Cell, Request
+
+PROTOCOLS = ("honest", "transductive", "faithful")
+ENGINES = ("threads", "dask")
+
+
+def run(
+    suite: Annotated[
+        str | None, typer.Argument(help="A suite of `textbench list suites` [default: quick].", show_default=False)
+    ] = None,
+    dataset: Annotated[
+        list[str] | None, typer.Option("--dataset", "-d", help="Data set, instead of the suite's; repeat for more.")
+    ] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option("--method", "-m", help="Method (a name, or a Python file), instead of the suite's; repeat."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Run this one seed.", show_default=False)] = None,
+    seeds: Annotated[int | None, typer.Option(help="Run seeds 0 .. N-1.", show_default=False)] = None,
+    trials: Annotated[
+        int | None, typer.Option(help="Settings tried for each method; 0 runs its defaults.", show_default=False)
+    ] = None,
+    protocol: Annotated[
+        str, typer.Option(help="honest learns from training texts alone; transductive also reads unlabelled test texts.")
+    ] = "honest",
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Folder of data archives [default: $TEXTBENCH_DATA_DIR].", show_default=False)
+    ] = None,
+    engine: Annotated[str, typer.Option(help="threads, or dask for worker processes.")] = "threads",
+    timed: Annotated[
+        bool, typer.Option("--timed", help="One cell at a time with all cores, nothing cached: seconds to publish.")
+    ] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Compute everything again.")] = False,
+    time_limit: Annotated[float | None, typer.Option(help="Seconds a stage may take.", show_default=False)] = None,
+    memory_limit: Annotated[float | None, typer.Option(help="Megabytes a stage may use.", show_default=False)] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="List the cells and what they are expected to take; compute nothing.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON Lines, one object a cell, and nothing else.")] = False,
+) -> None:
+    """Compare methods on data sets and print a leaderboard.
+
+    Finished work is kept: run the same command again after a break and it goes on where it stopped.
+
+    Example: textbench run -d r8 -d r52 -m tfidf -m lsi --seeds 5
+    """
+    from flows.cells import plan
+    from flows.home import home_folder
+    from tasks.tracking import read_settings
+
+    request = _request(suite, dataset, method, _seeds(seed, seeds), trials, protocol)
+    if engine not in ENGINES:
+        raise InputError(f"--engine must be {' or '.join(ENGINES)}, got {engine!r}")
+    for name, limit in (("--time-limit", time_limit), ("--memory-limit", memory_limit)):
+        if limit is not None and not limit > 0:
+            raise InputError(f"{name} must be above 0, got {limit:g}")
+    if data_dir is not None:
+        if not data_dir.is_dir():
+            raise InputError(f"--data-dir {data_dir} is not a folder")
+        os.environ["TEXTBENCH_DATA_DIR"] = str(data_dir.resolve())
+    home = home_folder()
+    read_settings(home)
+    cells = plan(request)
+    if dry_run:
+        _print_plan(home, cells, json)
+        return
+    options = {"timed": timed, "fresh": fresh, "time_limit": time_limit, "memory_limit": memory_limit}
+    rows = _run(home, request, cells, engine, options, json)
+    if any(row["error"] for row in rows):
+        raise typer.Exit(1)
+
+
+def _seeds(seed: int | None, seeds: int | None) -> list[int] | None:
+    if seed is not None and seeds is not None:
+        raise InputError("--seed runs one seed and --seeds runs several; give one of them")
+    if seeds is not None and seeds < 1:
+        raise InputError(f"--seeds must be at least 1, got {seeds}")
+    if seed is not None and not 0 <= seed < 2**32:
+        raise InputError(f"--seed must lie in 0 .. 2^32 - 1, got {seed}")
+    return [seed] if seed is not None else list(range(seeds)) if seeds is not None else None
+
+
+def _request(
+    suite: str | None,
+    datasets: list[str] | None,
+    methods: list[str] | None,
+    seeds: list[int] | None,
+    trials: int | None,
+    protocol: str,
+) -> "Request":
+    from flows.cells import Request, read_suite
+    from tasks.catalogue import nearest
+
+    if protocol not in PROTOCOLS:
+        raise InputError(f"there is no protocol {protocol!r}; {nearest(protocol, PROTOCOLS)}")
+    settings = read_suite(suite or "quick")
+    trials = settings.get("trials", 0) if trials is None else trials
+    if trials < 0:
+        raise InputError(f"--trials must be at least 0, got {trials}")
+    return Request(
+        datasets=datasets or settings["datasets"],
+        methods=methods or settings["methods"],
+        seeds=seeds if seeds is not None else range(settings.get("seeds", 1)),
+        protocol=protocol,  # type: ignore[arg-type]
+        trials=trials,
+        name="custom" if datasets or methods else suite or "quick",
+    )
+
+
+def _print_plan(home: Path, cells: "list[Cell]", as_json: bool) -> None:
+    import json
+
+    from rich.console import Console
+    from rich.table import Table
+
+    from flows.cells import Index, estimate
+    from tasks.store import Store
+
+    seconds = estimate(cells, Store(home / "store"), Index(home).rows())
+    if as_json:
+        for cell, value in zip(cells, seconds, strict=True):
+            names = ("dataset", "method", "protocol", "seed", "trials")
+            print(json.dumps({name: getattr(cell, name) for name in names} | {"estimated_seconds": value}))
+        return
+    table = Table("data set", "method", "seed", "estimate", title=f"{len(cells)} cells")
+    for cell, value in zip(cells, seconds, strict=True):
+        text = "unknown" if value is None else "stored" if value == 0 else f"{value:.0f} s"
+        table.add_row(cell.dataset, cell.method, str(cell.seed), text)
+    console = Console()
+    console.print(table)
+    known = sum(value for value in seconds if value)
+    unknown = sum(value is None for value in seconds)
+    console.print(f"About {known:.0f} s of computing" + (f", and {unknown} cells never timed here." if unknown else "."))
+
+
+def _run(
+    home: Path, request: "Request", cells: "list[Cell]", engine: str, options: dict[str, Any], as_json: bool
+) -> list[dict[str, Any]]:
+    from flows import server, session
+    from flows.cli.progress import Progress
+    from tasks import isolate
+    from tasks.store import Store
+    from tasks.tracking import Tracker, read_settings
+
+    store = Store(home / "store")
+    is_new = options["timed"] or options["fresh"] or not all(store.has(cell.references["evaluate"]) for cell in cells)
+    with session.opened(home) as info, Progress(cells, as_json) as progress:
+        if is_new:
+            isolate.warm()
+        progress.say("loading Prefect")
+        from flows.benchmark import benchmark, task_runner
+
+        if is_new:
+            progress.say("opening MLflow")
+            Tracker(read_settings(home)).prepare()
+        progress.say("waiting for the Prefect server")
+        server.wait(info)
+        progress.say("")
+        with contextlib.redirect_stdout(sys.stderr):
+            benchmark.with_options(task_runner=task_runner(engine))(  # type: ignore[arg-type]
+                datasets=list(request.datasets),
+                methods=list(request.methods),
+                seeds=list(request.seeds),
+                protocol=request.protocol,
+                trials=request.trials,
+                name=request.name,
+                **options,
+                return_state=True,
+            )
+        rows = progress.rows()
+    if not as_json:
+        _print_summary(home, rows, info.ui_url)
+    return rows
+
+
+def _print_summary(home: Path, rows: list[dict[str, Any]], page: str) -> None:
+    from rich.console import Console
+
+    from flows.leaderboard import render_table
+    from tasks.tracking import read_settings
+
+    console = Console()
+    render_table(rows, console)
+    address = read_settings(home).tracking_uri
+    console.print("\nWhere to look next", style="bold")
+    look = f"mlflow ui --backend-store-uri {address}" if address.startswith("sqlite") else f"open {address}"
+    console.print(f"  compare runs in MLflow   {look}", soft_wrap=True)
+    console.print(f"  the flow in Prefect      {page}", soft_wrap=True)
+    console.print("  one run in detail        textbench show last")
+    console.print("  every run so far         textbench leaderboard")
+    console.print("  other data and methods   textbench list datasets, textbench list methods")

@@ -1,0 +1,219 @@
+"""`textbench show`: one finished run in detail."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tasks import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from flows.runs import Run
+
+
+def show(
+    run: Annotated[
+        str, typer.Argument(help="`last`, or the beginning of a run's MLflow id or key (6 or more).")
+    ],
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """Show a finished run: settings, metrics beside their ceilings, costs, classes, data audit and recipe.
+
+    Example: textbench show last
+    """
+    import json as json_module
+
+    from flows.home import home_folder
+    from flows.runs import Run, find_run
+
+    home = home_folder()
+    found = Run(home, find_run(home, run))
+    about = describe(found)
+    if json:
+        print(json_module.dumps(about, ensure_ascii=False))
+        return
+    from rich.console import Console
+
+    _render(Console(), about)
+
+
+def describe(run: "Run") -> dict[str, Any]:
+    """Return all that is known of a run as JSON values; what is no longer in the store is None, and `note` says why."""
+    from flows.runs import read_audit
+
+    row = run.row
+    about: dict[str, Any] = dict(row) | {
+        "per_class": None,
+        "audit": None,
+        "recipe": None,
+        "predictions": None,
+        "mlflow": _mlflow(run.home, row),
+        "note": None,
+    }
+    try:
+        result = run.open("result")
+        about |= {
+            "per_class": result.json("per_class"),
+            "predictions": str(result.folder / "predictions.parquet"),
+            "recipe": _recipe(run, result.meta),
+            "audit": read_audit(run),
+        }
+    except InputError as error:
+        about["note"] = str(error)
+    return about
+
+
+def _recipe(run: "Run", meta: Mapping[str, Any]) -> dict[str, Any]:
+    recipe = meta["recipe"]
+    return {
+        "keys": {name: reference.key for name, reference in run.reference.inputs.items()}
+        | {"result": meta["key"]},
+        "token_rule": recipe["inputs"]["vectors"]["params"]["rule"],
+        "transductive": recipe["inputs"]["vectors"]["params"]["transductive"],
+        "code": recipe["code"],
+        "libraries": recipe["libraries"],
+        "created": meta["created"],
+        "host": meta["host"],
+    }
+
+
+def _mlflow(home: "Path", row: Mapping[str, Any]) -> str:
+    """Return the command that opens the run's MLflow page, or its address."""
+    address = row["tracking_uri"]
+    return f"mlflow ui --backend-store-uri {address}" if address.startswith("sqlite") else address
+
+
+def _render(console: "Console", about: Mapping[str, Any]) -> None:
+    from rich.text import Text
+
+    console.print(Text(f"{about['dataset']} {about['method']}", style="bold"))
+    tuned = f"best of {about['trials']} settings" if about["trials"] else "default settings"
+    fields = {
+        "protocol": f"{about['protocol']}, seed {about['seed']}, {tuned}, probe {about['probe']}",
+        "settings": ", ".join(f"{name} = {value}" for name, value in about["params"].items()) or "defaults",
+        "seconds": _seconds(about["seconds"]),
+        "peak memory": "-" if about["peak_mb"] is None else f"{about['peak_mb']:.0f} MB",
+    }
+    if about["on_border"]:
+        fields["on the border"] = f"{', '.join(about['on_border'])}: a wider search might find better"
+    _print_fields(console, fields)
+    _print_metrics(console, about)
+    if about["per_class"]:
+        _print_classes(console, about["per_class"])
+    if about["audit"]:
+        _print_heading(console, f"Audit of {about['dataset']}")
+        for line in audit_in_words(about["audit"]):
+            console.print(Text(f"- {line}"))
+    _print_recipe(console, about)
+
+
+def _seconds(seconds: Mapping[str, float]) -> str:
+    stages = ", ".join(f"{stage} {value:.1f}" for stage, value in seconds.items())
+    return f"{sum(seconds.values()):.1f} ({stages})" if stages else "-"
+
+
+def _print_heading(console: "Console", text: str) -> None:
+    from rich.text import Text
+
+    console.print()
+    console.print(Text(text, style="bold"))
+
+
+def _print_fields(console: "Console", fields: Mapping[str, str]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table.grid(padding=(0, 2))
+    for name, value in fields.items():
+        grid.add_row(Text(name, style="dim"), Text(value, overflow="fold"))
+    console.print(grid)
+
+
+def _print_metrics(console: "Console", about: Mapping[str, Any]) -> None:
+    ceilings = (about["audit"] or {}).get("ceilings", {})
+    rows = [
+        [name, f"{100 * value:.2f}", f"{100 * ceilings[name]:.2f}" if name in ceilings else "-"]
+        for name, value in about["metrics"].items()
+    ]
+    _print_heading(console, "Metrics, in percent")
+    _print_table(console, ["metric", "value", "ceiling"], rows)
+
+
+def _print_classes(console: "Console", classes: Sequence[Mapping[str, Any]]) -> None:
+    rates = ("precision", "recall", "f1")
+    rows = [
+        [row["class"], *(f"{100 * row[rate]:.2f}" for rate in rates), str(row["support"])] for row in classes
+    ]
+    _print_heading(console, "Classes, in percent")
+    _print_table(console, ["class", "precision", "recall", "F1", "documents"], rows)
+
+
+def _print_table(console: "Console", headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table()
+    table.add_column(headings[0], overflow="fold")
+    for heading in headings[1:]:
+        table.add_column(heading, justify="right")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    console.print(table)
+
+
+def audit_in_words(audit: Mapping[str, Any]) -> list[str]:
+    """Return the findings of `tasks.audit` as sentences, those that found nothing left out."""
+    documents, classes = audit["documents"], audit["classes"]
+    empty, twice, mixed = audit["empty_texts"], audit["duplicates"], audit["conflicts"]
+    untrained = audit["untrained"]
+    lines = [
+        f"{documents['train']:,} training and {documents['test']:,} test documents; "
+        f"{classes['train']} classes in training, {classes['test']} in test, {classes['both']} in both."
+    ]
+    if empty["train"] or empty["test"]:
+        lines.append(f"{empty['train']:,} training and {empty['test']:,} test texts are empty.")
+    if twice["train"] or twice["test"]:
+        lines.append(
+            f"{twice['train']:,} training and {twice['test']:,} test documents repeat an earlier text of their part."
+        )
+    if twice["across"]:
+        lines.append(
+            f"{twice['across']:,} test texts are also training texts, {twice['across_other_label']:,} of them "
+            "only under other labels."
+        )
+    if mixed["texts"]:
+        lines.append(
+            f"{mixed['texts']:,} texts occur under several labels, in {mixed['documents']:,} documents."
+        )
+    if untrained["documents"]:
+        names = ", ".join(untrained["classes"])
+        lines.append(
+            f"{untrained['documents']:,} test documents have a class without training documents: {names}."
+        )
+    lines.append("A ceiling is the highest value that any method can reach with such data.")
+    return lines
+
+
+def _print_recipe(console: "Console", about: Mapping[str, Any]) -> None:
+    _print_heading(console, "Recipe")
+    fields = {"key": about["key"], "MLflow run": str(about["run_id"]), "MLflow page": about["mlflow"]}
+    if about["predictions"]:
+        fields["predictions"] = about["predictions"]
+    recipe = about["recipe"]
+    if recipe:
+        created = datetime.fromtimestamp(recipe["created"]).astimezone().isoformat(" ", "seconds")
+        fields |= {
+            "made": f"{created} on {recipe['host']}",
+            "libraries": ", ".join(f"{name} {version}" for name, version in recipe["libraries"].items()),
+            "token rule": ", ".join(f"{name} = {value}" for name, value in recipe["token_rule"].items()),
+            "code": recipe["code"],
+            **{f"{name} key": key for name, key in recipe["keys"].items() if name != "result"},
+        }
+    if about["note"]:
+        fields["note"] = about["note"]
+    _print_fields(console, fields)

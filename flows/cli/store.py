@@ -1,0 +1,93 @@
+"""`textbench store`: how much room the stored results take, and how to get it back."""
+
+import re
+import sys
+from typing import Annotated
+
+import typer
+
+from tasks import InputError
+
+store_app = typer.Typer(help="Show or prune the stored results.", no_args_is_help=True)
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+Json = Annotated[bool, typer.Option("--json", help="Print JSON Lines and nothing else.")]
+
+
+@store_app.command()
+def size(json: Json = False) -> None:
+    """Show how many artifacts each stage has stored and how many megabytes they take.
+
+    Example: textbench store size
+    """
+    import json as json_module
+    from collections import Counter
+
+    from flows.home import home_folder
+    from tasks.store import ASIDE, artifacts
+
+    root = home_folder() / "store"
+    counts: Counter[str] = Counter()
+    octets: Counter[str] = Counter()
+    for stage, _, size in artifacts(root):
+        counts[stage] += 1
+        octets[stage] += size
+    for folder in (root / ASIDE).glob("*"):
+        counts[ASIDE] += 1
+        octets[ASIDE] += sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    if json:
+        for stage, number in counts.items():
+            print(json_module.dumps({"stage": stage, "artifacts": number, "bytes": octets[stage]}))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("stage", title=f"{root}", title_justify="left")
+    table.add_column("artifacts", justify="right")
+    table.add_column("MB", justify="right")
+    for stage, number in counts.items():
+        name = "damaged, set aside" if stage == ASIDE else stage
+        table.add_row(name, str(number), f"{octets[stage] / 1e6:.1f}", end_section=stage == list(counts)[-1])
+    table.add_row("total", str(counts.total()), f"{octets.total() / 1e6:.1f}")
+    Console().print(table)
+
+
+@store_app.command()
+def prune(
+    older_than: Annotated[
+        str, typer.Option("--older-than", help="Age: a number and s, m, h, d or w, such as 12h.")
+    ] = "30d",
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    json: Json = False,
+) -> None:
+    """Delete stored artifacts made longer ago than --older-than, and damaged ones.
+
+    Recorded figures stay in the leaderboard and in MLflow; what a run needs again is computed again.
+
+    Example: textbench store prune --older-than 12h --yes
+    """
+    import json as json_module
+
+    from flows.home import home_folder
+    from tasks.store import prune as prune_store
+
+    age = seconds(older_than)
+    root = home_folder() / "store"
+    if not yes:
+        if json or not sys.stdin.isatty():
+            raise InputError("store prune deletes files and cannot ask here; add --yes")
+        typer.confirm(f"Delete artifacts older than {older_than} from {root}?", abort=True)
+    count, freed = prune_store(root, older_than=age)
+    if json:
+        print(json_module.dumps({"deleted": count, "bytes": freed}))
+    else:
+        print(f"Deleted {count} artifacts, {freed / 1e6:.1f} MB.")
+
+
+def seconds(duration: str) -> float:
+    """Return a duration such as "12h" or "30d" in seconds. Raises InputError for anything else."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhdw])", duration.strip().lower())
+    if match is None:
+        raise InputError(
+            f"a duration is a number and one of {', '.join(UNITS)}, such as 12h or 30d; got {duration!r}"
+        )
+    return float(match[1]) * UNITS[match[2]]

@@ -1,0 +1,287 @@
+"""The leaderboard: results over seeds, best first, as a table on a terminal or in a paper."""
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from evaluation.intervals import mean_interval
+from evaluation.metrics import METRICS
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+SHOWN = ("accuracy", "macro_f1", "map")
+HEADINGS = {"accuracy": "accuracy", "macro_f1": "macro-F1", "map": "MAP"}
+BEST, ON_BORDER = ">", "*"
+LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    **{character: f"\\{character}" for character in "&%$#_{}"},
+}
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One method on one data set under one protocol, over its seeds.
+
+    `mean` and `half_width` (of the 95 % interval, Student's t; nan for one seed) go by metric, in fractions. `seconds`
+    is the sum over stages, its mean over seeds; `peak_mb` the largest. `params` holds each distinct setting that was
+    chosen, `on_border` the parameters whose best value is an end of what was searched. `errors` are the distinct
+    reasons of the `n_failed` seeds. With `n_seeds` 0 nothing was measured.
+    """
+
+    dataset: str
+    method: str
+    protocol: str
+    trials: int
+    n_seeds: int
+    mean: Mapping[str, float]
+    half_width: Mapping[str, float]
+    seconds: float | None
+    peak_mb: float | None
+    params: Sequence[Mapping[str, Any]]
+    on_border: Sequence[str]
+    n_failed: int
+    errors: Sequence[str]
+    is_best: bool = False
+
+    @property
+    def label(self) -> str:
+        """The method, and how many settings were tried if it was tuned."""
+        return f"{self.method} ({self.trials} trials)" if self.trials else self.method
+
+
+def latest(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the newest row of each data set, protocol, method, number of trials and seed."""
+    newest: dict[tuple[Any, ...], Mapping[str, Any]] = {}
+    for row in rows:
+        cell = (*_group(row), row["seed"])
+        if cell not in newest or row["created"] > newest[cell]["created"]:
+            newest[cell] = row
+    return list(newest.values())
+
+
+def summarise(rows: Iterable[Mapping[str, Any]], metric: str = "accuracy") -> list[Summary]:
+    """Summarise rows (as `flows.cells.row` describes) over seeds, best first for each data set and protocol.
+
+    Of equal means all are best. Methods without a result come last.
+    """
+    sign = -1 if METRICS[metric].higher_is_better else 1
+    summaries = [
+        _summary(group, list(members)) for group, members in groupby(sorted(rows, key=_group), _group)
+    ]
+
+    def rank(summary: Summary) -> tuple[Any, ...]:
+        value = sign * summary.mean.get(metric, math.inf * sign)
+        return (summary.dataset, summary.protocol, value, summary.method, summary.trials)
+
+    ordered = []
+    for _, table in _tables(sorted(summaries, key=rank)):
+        best = table[0].mean.get(metric)
+        ordered += [replace(s, is_best=best is not None and s.mean.get(metric) == best) for s in table]
+    return ordered
+
+
+def _group(row: Mapping[str, Any]) -> tuple[str, str, str, int]:
+    return (row["dataset"], row["protocol"], row["method"], int(row["trials"]))
+
+
+def _tables(summaries: Sequence[Summary]) -> Iterable[tuple[tuple[str, str], list[Summary]]]:
+    for title, members in groupby(summaries, lambda summary: (summary.dataset, summary.protocol)):
+        yield title, list(members)
+
+
+def _summary(group: tuple[str, str, str, int], rows: list[Mapping[str, Any]]) -> Summary:
+    dataset, protocol, method, trials = group
+    done = [row for row in rows if not row["error"]]
+    shared = [name for name in METRICS if done and all(name in row["metrics"] for row in done)]
+    intervals = {name: mean_interval([row["metrics"][name] for row in done]) for name in shared}
+    seconds = [sum(row["seconds"].values()) for row in done if row["seconds"]]
+    peaks = [row["peak_mb"] for row in done if row["peak_mb"] is not None]
+    params = {json.dumps(row["params"], sort_keys=True): row["params"] for row in done}
+    return Summary(
+        dataset=dataset,
+        method=method,
+        protocol=protocol,
+        trials=trials,
+        n_seeds=len(done),
+        mean={name: mean for name, (mean, _) in intervals.items()},
+        half_width={name: half for name, (_, half) in intervals.items()},
+        seconds=math.fsum(seconds) / len(seconds) if seconds else None,
+        peak_mb=max(peaks, default=None),
+        params=list(params.values()),
+        on_border=sorted({name for row in done for name in row.get("on_border", ())}),
+        n_failed=len(rows) - len(done),
+        errors=sorted({str(row["error"]) for row in rows if row["error"]}),
+    )
+
+
+def render_table(rows: Iterable[Mapping[str, Any]], console: "Console", metric: str = "accuracy") -> None:
+    """Print one table for each data set and protocol; values in percent, what failed and why underneath."""
+    from rich.table import Table
+    from rich.text import Text
+
+    sign = "+-" if console.options.ascii_only else "±"
+    for (dataset, protocol), table in _tables(summarise(rows, metric)):
+        names = _columns(metric)
+        grid = Table(title=f"{dataset}, {protocol} protocol", title_justify="left")
+        grid.add_column("", no_wrap=True)
+        grid.add_column("method", overflow="fold")
+        for heading in _headings(metric, sign):
+            grid.add_column(heading, justify="right", no_wrap=True)
+        for summary in (summary for summary in table if summary.n_seeds):
+            cells = [BEST if summary.is_best else "", summary.label + ON_BORDER * bool(summary.on_border)]
+            cells += [_interval(summary, metric, sign), *(_percent(summary, name) for name in names[1:])]
+            cells += _costs(summary)
+            grid.add_row(*map(Text, cells), style="bold" if summary.is_best else None)
+        if grid.row_count:
+            console.print(grid)
+            console.print(Text(caption(table), style="dim"))
+        for line in failures(table):
+            console.print(Text(line, style="red"))
+
+
+def caption(table: Sequence[Summary]) -> str:
+    """Say what the marks and the interval of one table mean."""
+    seeds = sorted({summary.n_seeds for summary in table if summary.n_seeds})
+    if seeds == [1]:
+        interval = "one seed: no interval"
+    else:
+        counts = f"{seeds[0]} seeds" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
+        interval = f"mean and 95 % interval (Student t) over {counts}"
+    parts = [f"Percent; {interval}. {BEST} best."]
+    border = sorted({name for summary in table for name in summary.on_border})
+    if border:
+        parts.append(f"{ON_BORDER} chosen at the end of what was searched: {', '.join(border)}.")
+    return " ".join(parts)
+
+
+def failures(table: Sequence[Summary]) -> list[str]:
+    """Return a line for each method of the table that failed, with its reasons."""
+    return [f"{s.label} failed{_of_seeds(s)}: {'; '.join(s.errors)}" for s in table if s.n_failed]
+
+
+def _of_seeds(summary: Summary) -> str:
+    total = summary.n_seeds + summary.n_failed
+    return f" for {summary.n_failed} of {total} seeds" if total > 1 else ""
+
+
+def _columns(metric: str) -> list[str]:
+    """Return the metrics shown, the one that ranks first."""
+    return [metric, *(name for name in SHOWN if name != metric)]
+
+
+def _headings(metric: str, sign: str = "±") -> list[str]:
+    first, *others = (HEADINGS.get(name, name) for name in _columns(metric))
+    return [f"{first} {sign}", *others, "seconds", "peak MB", "seeds"]
+
+
+def _percent(summary: Summary, name: str) -> str:
+    return f"{100 * summary.mean[name]:.2f}" if name in summary.mean else "-"
+
+
+def _interval(summary: Summary, name: str, sign: str = "±") -> str:
+    half = summary.half_width.get(name, math.nan)
+    return _percent(summary, name) + ("" if math.isnan(half) else f" {sign} {100 * half:.2f}")
+
+
+def _costs(summary: Summary) -> list[str]:
+    seconds = "-" if summary.seconds is None else f"{summary.seconds:.1f}"
+    peak = "-" if summary.peak_mb is None else f"{summary.peak_mb:.0f}"
+    return [seconds, peak, str(summary.n_seeds)]
+
+
+def to_json(rows: Iterable[Mapping[str, Any]], metric: str = "accuracy") -> str:
+    """Return JSON Lines, one object a summary, at full precision; a missing interval is null."""
+    lines = []
+    for summary in summarise(rows, metric):
+        half_width = {name: None if math.isnan(h) else h for name, h in summary.half_width.items()}
+        lines.append(json.dumps(asdict(summary) | {"half_width": half_width}, ensure_ascii=False))
+    return "\n".join(lines)
+
+
+def to_csv(rows: Iterable[Mapping[str, Any]], metric: str = "accuracy") -> str:
+    """Return comma-separated values: every metric as a fraction at full precision, `<metric>_95` its half-width."""
+    import csv
+    import io
+
+    fixed = ["dataset", "protocol", "method", "trials", "n_seeds"]
+    ordered = [metric, *(name for name in METRICS if name != metric)]
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    figures = [column for name in ordered for column in (name, f"{name}_95")]
+    writer.writerow([*fixed, *figures, "seconds", "peak_mb", "is_best", "on_border", "n_failed", "errors"])
+    for summary in summarise(rows, metric):
+        values: list[Any] = [getattr(summary, name) for name in fixed]
+        for name in ordered:
+            half = summary.half_width.get(name, math.nan)
+            values += [summary.mean.get(name), None if math.isnan(half) else half]
+        values += [summary.seconds, summary.peak_mb, int(summary.is_best), " ".join(summary.on_border)]
+        writer.writerow([*values, summary.n_failed, "; ".join(summary.errors)])
+    return stream.getvalue().rstrip("\n")
+
+
+def to_markdown(rows: Iterable[Mapping[str, Any]], metric: str = "accuracy") -> str:
+    """Return one Markdown table for each data set and protocol; values in percent, the best in bold."""
+    lines: list[str] = []
+    for (dataset, protocol), table in _tables(summarise(rows, metric)):
+        headings = ["method", *_headings(metric)]
+        lines += [f"**{dataset}, {protocol} protocol**", "", _pipes(headings)]
+        lines.append(_pipes(["---", *["---:"] * (len(headings) - 1)]))
+        for summary in (summary for summary in table if summary.n_seeds):
+            method, first, *others = _printed(summary, metric, lambda text: text.replace("|", r"\|"), r"\*")
+            if summary.is_best:
+                method, first = f"**{method}**", f"**{first}**"
+            lines.append(_pipes([method, first, *others]))
+        note = caption(table).replace(f" {BEST} best.", " Best in bold.").replace(ON_BORDER, r"\*")
+        lines += ["", note, "", *(f"- {line}" for line in failures(table))]
+    return "\n".join(lines).rstrip("\n")
+
+
+def _pipes(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def to_latex(rows: Iterable[Mapping[str, Any]], metric: str = "accuracy") -> str:
+    r"""Return one LaTeX table (booktabs) for each data set and protocol; values in percent, the best in bold."""
+    lines = [r"% needs \usepackage{booktabs}"]
+    for (dataset, protocol), table in _tables(summarise(rows, metric)):
+        headings = [escape_latex(heading) for heading in ("method", *_headings(metric, ""))]
+        lines += [r"\begin{table}", r"\centering", rf"\begin{{tabular}}{{l{'r' * (len(headings) - 1)}}}"]
+        lines += [r"\toprule", f"{' & '.join(headings)} \\\\", r"\midrule"]
+        for summary in (summary for summary in table if summary.n_seeds):
+            method, first, *others = _printed(summary, metric, escape_latex, ON_BORDER, r"$\pm$")
+            if summary.is_best:
+                method, first = rf"\textbf{{{method}}}", rf"\textbf{{{first}}}"
+            lines.append(f"{' & '.join([method, first, *others])} \\\\")
+        note = caption(table).replace(f" {BEST} best.", " Best in bold.")
+        lines += [r"\bottomrule", r"\end{tabular}"]
+        lines += [rf"\caption{{{escape_latex(f'{dataset}, {protocol} protocol. {note}')}}}", r"\end{table}"]
+        lines += [f"% {line}" for line in failures(table)]
+    return "\n".join(lines)
+
+
+def _printed(
+    summary: Summary, metric: str, escape: Callable[[str], str], border: str, sign: str = "±"
+) -> list[str]:
+    """Return a summary's cells, method and ranking metric first."""
+    method = escape(summary.label) + border * bool(summary.on_border)
+    others = [_percent(summary, name) for name in _columns(metric)[1:]]
+    return [method, _interval(summary, metric, sign), *others, *_costs(summary)]
+
+
+def escape_latex(text: str) -> str:
+    """Return `text` so that LaTeX prints it as it stands."""
+    return "".join(LATEX.get(character, character) for character in text)
+
+
+FORMATS: dict[str, Callable[..., str]] = {
+    "csv": to_csv,
+    "markdown": to_markdown,
+    "latex": to_latex,
+    "json": to_json,
+}

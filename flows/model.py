@@ -1,0 +1,181 @@
+"""The exported file: a fitted representation and its probe in one .npz, without pickle, and what it does to new texts.
+
+The file is a zip of .npy arrays, `featurizer/<name>` and `probe/<name>`, and of `manifest.json`, which holds everything
+else: where the model comes from, the token rule, the vocabulary, the class names, and the sha256 of each array.
+"""
+
+import hashlib
+import json
+import os
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from tasks import InputError, catalogue
+
+if TYPE_CHECKING:
+    import numpy as np
+    from scipy.sparse import csr_matrix
+
+    from flows.runs import Run
+
+FORMAT = "textbench model"
+VERSION = 1
+MANIFEST = "manifest.json"
+PARTS = ("featurizer", "probe")
+
+
+@dataclass(frozen=True)
+class Model:
+    """A fitted representation and its probe: `manifest` (JSON values) and `arrays`, named `featurizer/...`, `probe/...`."""
+
+    manifest: Mapping[str, Any]
+    arrays: "Mapping[str, np.ndarray]"
+
+    @classmethod
+    def from_run(cls, run: "Run") -> Self:
+        """Gather the model of a finished run from its artifacts. Raises InputError when they are gone."""
+        import numpy as np
+
+        from tasks.featurize import load_arrays
+
+        vectors, features, result = (run.open(name) for name in ("vectors", "features", "result"))
+        learned = {"featurizer": load_arrays(features, "model"), "probe": load_arrays(result, "probe")}
+        arrays = {
+            f"{part}/{name}": value
+            for part, values in learned.items()
+            for name, value in values.items()
+            if isinstance(value, np.ndarray)
+        }
+        manifest = {
+            "format": FORMAT,
+            "version": VERSION,
+            "run": {
+                name: run.row[name] for name in ("dataset", "protocol", "seed", "params", "metrics", "run_id")
+            },
+            "cell": run.row["key"],
+            "method": features.meta["recipe"]["params"]["method"],
+            "classifier": run.row["probe"],
+            "libraries": result.meta["recipe"]["libraries"],
+            # Sums of floating-point products depend on how many threads share them.
+            "threads": features.meta["threads"],
+            "token_rule": vectors.meta["recipe"]["params"]["rule"],
+            "target_names": run.open("corpus").json("corpus")["target_names"],
+            "terms": vectors.json("terms"),
+            "sha256": {name: _digest(array) for name, array in arrays.items()},
+        }
+        for part, values in learned.items():
+            manifest[part] = {name: value for name, value in values.items() if f"{part}/{name}" not in arrays}
+        return cls(manifest, arrays)
+
+    def save(self, path: Path) -> None:
+        """Write the model to `path`, which appears whole or not at all. The same model gives the same bytes."""
+        import numpy as np
+
+        temporary = path.with_name(f".{path.name}.{os.getpid()}")
+        manifest = json.dumps(dict(self.manifest), ensure_ascii=False, indent=1)
+        try:
+            with temporary.open("wb") as stream:
+                np.savez(stream, allow_pickle=False, **self.arrays)
+                with zipfile.ZipFile(stream, "a") as archive:
+                    # A ZipInfo without a date: the present one would make two exports differ.
+                    archive.writestr(zipfile.ZipInfo(MANIFEST), manifest)
+                stream.flush()
+                os.fsync(stream.fileno())
+            temporary.rename(path)
+        except OSError as error:
+            raise InputError(f"{path} cannot be written: {error.strerror}") from error
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read a file that `save` wrote, checking every array's sha256.
+
+        Raises InputError when there is no such file, it is another kind of file, or it is damaged.
+        """
+        try:
+            return cls._read(path)
+        except OSError as error:
+            raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+        except (zipfile.BadZipFile, ValueError, KeyError, TypeError, EOFError) as error:
+            if isinstance(error, InputError):
+                raise
+            reason = " ".join(str(error).split())[:120]
+            raise InputError(f"{path} is damaged or not a file of `textbench export` ({reason})") from error
+
+    @classmethod
+    def _read(cls, path: Path) -> Self:
+        import numpy as np
+
+        with zipfile.ZipFile(path) as archive:
+            manifest = json.loads(archive.read(MANIFEST))
+        if manifest["format"] != FORMAT:
+            raise ValueError(f"its manifest says format {manifest['format']!r}")
+        if manifest["version"] != VERSION:
+            raise InputError(
+                f"{path} has format version {manifest['version']!r}, and this textbench reads {VERSION}; export it again"
+            )
+        with np.load(path, allow_pickle=False) as loaded:
+            arrays = {name: loaded[name] for name in loaded.files if name != MANIFEST}
+        for name, digest in manifest["sha256"].items():
+            if _digest(arrays[name]) != digest:
+                raise ValueError(f"{name} does not have the recorded sha256")
+        return cls(manifest, arrays)
+
+    def features(self, texts: Sequence[str]) -> "np.ndarray | csr_matrix":
+        """Return the texts' features, csr or float32 (n_texts, n_features), to the bit as the run computed them."""
+        from threadpoolctl import threadpool_limits
+
+        with threadpool_limits(self.manifest["threads"]):
+            return self._featurizer.transform(self._documents(texts))
+
+    def labels(self, texts: Sequence[str]) -> "tuple[list[str], np.ndarray]":
+        """Return the class that the probe gives each text, and by how much it is ahead of the second, (n_texts,)."""
+        from tasks.evaluate import _margin
+
+        features = self.features(texts)
+        names = self.manifest["target_names"]
+        labels = [names[target] for target in self._probe.predict(features)]
+        return labels, _margin(self._probe.decision_function(features))
+
+    def _documents(self, texts: Sequence[str]) -> Any:
+        """Return the texts as the method reads them: csr counts, or a list of int32 token-id arrays."""
+        import numpy as np
+
+        from tasks.tokens import TokenRule, count, encode
+
+        terms = self.manifest["terms"]
+        ids, offsets = encode(texts, terms, TokenRule(**self.manifest["token_rule"]))
+        if self._method.INPUT == "tokens":
+            return np.split(ids, offsets[1:-1])
+        return count(ids, offsets, len(terms))
+
+    @cached_property
+    def _method(self) -> Any:
+        return catalogue.method(self.manifest["method"]).load()
+
+    @cached_property
+    def _featurizer(self) -> Any:
+        return self._method.build().from_arrays(self._learned("featurizer"))
+
+    @cached_property
+    def _probe(self) -> Any:
+        from evaluation.probes import LinearSVMProbe
+
+        return LinearSVMProbe.from_arrays(self._learned("probe"))
+
+    def _learned(self, part: str) -> dict[str, Any]:
+        prefix = f"{part}/"
+        arrays = {name.removeprefix(prefix): a for name, a in self.arrays.items() if name.startswith(prefix)}
+        return arrays | self.manifest[part]
+
+
+def _digest(array: "np.ndarray") -> str:
+    import numpy as np
+
+    head = f"{array.dtype.str} {array.shape} ".encode()
+    return hashlib.sha256(head + np.ascontiguousarray(array).tobytes()).hexdigest()

@@ -1,0 +1,356 @@
+"""The Prefect server that textbench uses: the configured one, or its own, started once and kept.
+
+Own server: database, settings and log in `<home>/prefect`, a port of the system's choice on 127.0.0.1, and a
+supervisor (`flows.supervisor`) that stops it when nobody has used it for a while. Three files make this safe:
+
+- `start.lock`   held while a server is being started or stopped, so that two commands at once start one;
+- `running.lock` held by the supervisor all its life. A lock dies with its holder, so whatever `server.json`
+  says, a server is there exactly when this lock is taken: no stale state or reused process id misleads;
+- `users.lock`   held shared by every command at work; its time of change is when the server was last used.
+
+Importing this module is cheap: Prefect is imported by nothing here.
+"""
+
+import fcntl
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import tomllib
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tasks import InputError
+
+HOST = "127.0.0.1"
+IDLE_VARIABLE = "TEXTBENCH_SERVER_IDLE_SECONDS"
+IDLE_SECONDS = 1800.0
+# The address that `environment` hands out: what equals it is ours, not something the user configured.
+OWN_VARIABLE = "TEXTBENCH_SERVER_API_URL"
+STOP_SECONDS = 10.0  # how long a server may take to stop before it is killed
+CONFIGURED_SECONDS = 10.0  # how long a configured server, which ought to be up, may take to answer
+LOG_LINES = 8  # shown when a server dies at start
+
+
+class ServerError(RuntimeError):
+    """The Prefect server cannot be reached or did not start; the message says why in a few lines."""
+
+
+@dataclass(frozen=True)
+class ServerInfo:
+    """Where a Prefect server is, and whose it is.
+
+    `pid` (the supervisor's) and `port` are None for a configured server; `started_here`: by this very call.
+    """
+
+    home: Path
+    api_url: str
+    ui_url: str
+    pid: int | None
+    port: int | None
+    started_here: bool
+    configured: bool
+
+
+def folder(home: Path) -> Path:
+    """Return `<home>/prefect`, where the server keeps its database, log and locks."""
+    return home / "prefect"
+
+
+def configured_api_url() -> str | None:
+    """Return the API address the user configured for Prefect, or None.
+
+    It is read as Prefect reads it, without importing Prefect: `PREFECT_API_URL`, else the active profile
+    (`PREFECT_PROFILE`, else `active`) of `PREFECT_PROFILES_PATH`, else of `profiles.toml` in `PREFECT_HOME`
+    or `~/.prefect`. An address that `environment` handed out does not count.
+
+    Raises InputError when the profiles are not TOML.
+    """
+    url = os.environ.get("PREFECT_API_URL")
+    if url:
+        return None if url == os.environ.get(OWN_VARIABLE) else url.rstrip("/")
+    root = Path(os.environ.get("PREFECT_HOME") or "~/.prefect")
+    path = Path(os.environ.get("PREFECT_PROFILES_PATH") or root / "profiles.toml").expanduser()
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"Prefect's profiles in {path} cannot be read ({error}); a TOML file is accepted"
+        ) from error
+    name = os.environ.get("PREFECT_PROFILE") or data.get("active")
+    url = data.get("profiles", {}).get(name, {}).get("PREFECT_API_URL")
+    return url.rstrip("/") if url else None
+
+
+def environment(home: Path, api_url: str) -> dict[str, str]:
+    """Return the variables a client needs in its environment before it imports Prefect.
+
+    Nothing is phoned home in any case. A configured server is left to the user's own settings; for ours the
+    address and home are set, no server is started inside the process, and loopback bypasses a proxy.
+    """
+    quiet = {"PREFECT_SERVER_ANALYTICS_ENABLED": "false", "DO_NOT_TRACK": "1"}
+    if configured_api_url() == api_url:
+        return quiet
+    direct = os.environ.get("no_proxy") or os.environ.get("NO_PROXY") or ""
+    if HOST not in direct.split(","):
+        direct = f"{direct},{HOST}".lstrip(",")
+    own = {
+        "PREFECT_HOME": str(folder(home)),
+        "PREFECT_PROFILE": "ephemeral",  # built in: the user's profiles do not exist in this home
+        "PREFECT_API_URL": api_url,
+        OWN_VARIABLE: api_url,
+        "PREFECT_SERVER_EPHEMERAL_ENABLED": "false",
+        "NO_PROXY": direct,
+        "no_proxy": direct,
+    }
+    return quiet | own
+
+
+def start(home: Path) -> ServerInfo:
+    """Find the server to use, or begin to start one, and return at once: `wait` waits until it answers.
+
+    Raises InputError when the settings are bad and ServerError when a server is there but does not say where.
+    """
+    url = configured_api_url()
+    if url is not None:
+        return ServerInfo(home, url, url.removesuffix("/api"), None, None, False, True)
+    idle_seconds()  # a bad value is reported here, not by the supervisor into its log
+    folder(home).mkdir(parents=True, exist_ok=True)
+    deadline = time.monotonic() + STOP_SECONDS
+    while time.monotonic() < deadline:
+        with _locked(folder(home) / "start.lock"):
+            lock = _take(folder(home) / "running.lock")
+            if lock is not None:
+                try:
+                    state = _spawn(home, lock)
+                finally:
+                    os.close(lock)  # the supervisor has its own copy
+                return _info(home, state, started_here=True)
+            touch(home)
+            state = read_state(home)
+            if state:
+                return _info(home, state, started_here=False)
+        time.sleep(0.1)  # its state was deleted by somebody; the supervisor notices and stops
+    raise ServerError(f"a Prefect server runs in {folder(home)} but its server.json is gone; stop it by hand")
+
+
+def wait(info: ServerInfo, timeout: float = 90.0) -> ServerInfo:
+    """Wait until the server answers, at most `timeout` seconds, and return `info`.
+
+    Raises ServerError with the end of the server's log when it died or did not answer in time.
+    """
+    deadline = time.monotonic() + (min(timeout, CONFIGURED_SECONDS) if info.configured else timeout)
+    while not healthy(info.api_url):
+        if info.configured and time.monotonic() > deadline:
+            raise ServerError(
+                f"the configured Prefect server {info.api_url} does not answer; start it, or unset "
+                "PREFECT_API_URL (environment or Prefect profile) and textbench starts one of its own"
+            )
+        if not info.configured and not _running(info.home):
+            raise ServerError(f"the Prefect server ended while it was starting:\n{_log_tail(info.home)}")
+        if time.monotonic() > deadline:
+            raise ServerError(f"no answer from {info.api_url} in {timeout:g} s:\n{_log_tail(info.home)}")
+        time.sleep(0.05)
+    if not info.configured:
+        touch(info.home)
+    return info
+
+
+def healthy(api_url: str, timeout: float = 2.0) -> bool:
+    """Say whether a Prefect server answers at this address within `timeout` seconds."""
+    loopback = f"//{HOST}:" in api_url or "//localhost:" in api_url
+    handlers = [urllib.request.ProxyHandler({})] if loopback else []
+    try:
+        with urllib.request.build_opener(*handlers).open(f"{api_url}/health", timeout=timeout) as answer:
+            return bool(answer.status == 200)
+    except (OSError, ValueError):
+        return False
+
+
+def status(home: Path) -> dict[str, Any]:
+    """Return `address`, `healthy`, `pid` and `configured` of the server a command would use now.
+
+    `address` and `pid` are None when no server runs, `pid` also when it is a configured one.
+    """
+    url = configured_api_url()
+    if url is not None:
+        return {"address": url, "healthy": healthy(url), "pid": None, "configured": True}
+    state = read_state(home) if _running(home) else None
+    if not state:
+        return {"address": None, "healthy": False, "pid": None, "configured": False}
+    return {
+        "address": state["api_url"],
+        "healthy": healthy(state["api_url"]),
+        "pid": state["pid"],
+        "configured": False,
+    }
+
+
+def stop(home: Path) -> bool:
+    """Stop our server: SIGTERM, then SIGKILL. A configured one is left alone.
+
+    Returns whether one was running. Raises ServerError when it cannot be stopped.
+    """
+    if not folder(home).exists():
+        return False
+    with _locked(folder(home) / "start.lock"):
+        state = read_state(home)
+        was_running = not _released(home)
+        if was_running and state:
+            os.kill(state["pid"], signal.SIGTERM)
+        # Without a state the supervisor stops by itself, within a second.
+        if was_running and not _released(home, STOP_SECONDS):
+            if not state:
+                raise ServerError(
+                    f"the Prefect server in {folder(home)} does not stop and its pid is unknown"
+                )
+            os.kill(state["pid"], signal.SIGKILL)  # the server dies with its supervisor
+            _released(home, STOP_SECONDS)
+        state_path(home).unlink(missing_ok=True)
+    return was_running
+
+
+@contextmanager
+def hold(home: Path) -> Iterator[None]:
+    """Keep the server from its idle shutdown as long as this context, or the process, lives."""
+    folder(home).mkdir(parents=True, exist_ok=True)
+    with _locked(folder(home) / "users.lock", fcntl.LOCK_SH):
+        touch(home)
+        try:
+            yield
+        finally:
+            touch(home)
+
+
+def touch(home: Path) -> None:
+    """Note that the server is used now."""
+    (folder(home) / "users.lock").touch()
+
+
+def idle_seconds() -> float:
+    """Return after how many unused seconds the server stops: `$TEXTBENCH_SERVER_IDLE_SECONDS`, else 1800."""
+    text = os.environ.get(IDLE_VARIABLE) or str(IDLE_SECONDS)
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not seconds > 0:
+        raise InputError(f"{IDLE_VARIABLE} must be a number of seconds above 0, received {text!r}")
+    return seconds
+
+
+def state_path(home: Path) -> Path:
+    """Return the path of `server.json`: pid, port, api_url and start time of our server."""
+    return folder(home) / "server.json"
+
+
+def read_state(home: Path) -> dict[str, Any]:
+    """Return what `server.json` says, empty when missing or damaged; it is true only while a server runs."""
+    try:
+        state = json.loads(state_path(home).read_text(encoding="utf-8"))
+        return {"pid": int(state["pid"]), "port": int(state["port"]), "api_url": str(state["api_url"])}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+
+
+def _spawn(home: Path, lock: int) -> dict[str, Any]:
+    """Start the supervisor with the lock that says it runs and a socket whose port nobody else can take."""
+    with socket.socket() as listener:
+        listener.bind((HOST, 0))
+        port = listener.getsockname()[1]
+        api_url = f"http://{HOST}:{port}/api"
+        touch(home)
+        with (folder(home) / "server.log").open("wb") as log:
+            supervisor = subprocess.Popen(
+                [sys.executable, "-m", "flows.supervisor", str(home), str(lock), str(listener.fileno())],
+                pass_fds=(lock, listener.fileno()),
+                env=os.environ | _server_environment(home, api_url, port),
+                cwd=folder(home),  # Prefect reads settings from its working folder: not from the user's
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,  # an interrupted command must not take the server along
+            )
+    threading.Thread(target=supervisor.wait, daemon=True).start()  # reap it, should it end before us
+    state = {"pid": supervisor.pid, "port": port, "api_url": api_url, "started": time.time()}
+    fresh = state_path(home).with_suffix(".fresh")
+    fresh.write_text(json.dumps(state), encoding="utf-8")
+    fresh.replace(state_path(home))
+    return state
+
+
+def _server_environment(home: Path, api_url: str, port: int) -> dict[str, str]:
+    """Return the variables of the server itself: the client's, its address, and nothing it does not need."""
+    return environment(home, api_url) | {
+        "PREFECT_SERVER_API_HOST": HOST,
+        "PREFECT_SERVER_API_PORT": str(port),
+        "PREFECT_SERVER_UI_API_URL": api_url,  # or the page looks for port 4200
+        "PREFECT_SERVER_UI_SHOW_PROMOTIONAL_CONTENT": "false",
+        "PREFECT_SERVER_LOGGING_LEVEL": "WARNING",
+        # Block types are registered when first used; registering them all costs 1-2 s of a first start.
+        "PREFECT_SERVER_REGISTER_BLOCKS_ON_START": "false",
+    }
+
+
+def _info(home: Path, state: dict[str, Any], started_here: bool) -> ServerInfo:
+    url = state["api_url"]
+    return ServerInfo(home, url, url.removesuffix("/api"), state["pid"], state["port"], started_here, False)
+
+
+@contextmanager
+def _locked(path: Path, mode: int = fcntl.LOCK_EX) -> Iterator[None]:
+    """Hold a lock on a file, made if missing; it dies with the process."""
+    with path.open("ab") as file:
+        fcntl.flock(file, mode)
+        yield
+
+
+def _take(path: Path) -> int | None:
+    """Return a descriptor holding the exclusive lock on `path`, or None when somebody else holds it."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+def _running(home: Path) -> bool:
+    """Say whether a supervisor lives. Under the start lock: two who try a lock at once mislead each other."""
+    if not folder(home).exists():
+        return False
+    with _locked(folder(home) / "start.lock"):
+        return not _released(home)
+
+
+def _released(home: Path, seconds: float = 0.0) -> bool:
+    """Say whether `running.lock` is free, waiting for it at most `seconds`; call it under the start lock."""
+    deadline = time.monotonic() + seconds
+    while True:
+        lock = _take(folder(home) / "running.lock")
+        if lock is not None:
+            os.close(lock)
+            return True
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(0.05)
+
+
+def _log_tail(home: Path) -> str:
+    try:
+        lines = (folder(home) / "server.log").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError as error:
+        return f"no log: {error}"
+    return "\n".join(lines[-LOG_LINES:])

@@ -1,0 +1,123 @@
+"""The catalogue: methods, data sets and suites are found by listing their folders; nothing is registered.
+
+Descriptions and properties are read from the syntax tree, so that listing a folder imports none of its files.
+"""
+
+import ast
+import difflib
+import importlib
+import importlib.util
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from tasks import InputError
+from tasks.recipe import PROJECT
+
+METHODS = PROJECT / "featurizers"
+DATASETS = PROJECT / "tasks" / "datasets"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One file of a catalogue: its name on the command line, and where it is."""
+
+    name: str
+    path: Path
+    module: str
+
+    @property
+    def description(self) -> str:
+        """The first line of the file's docstring."""
+        return (ast.get_docstring(self._tree) or "").partition("\n")[0]
+
+    @property
+    def is_seeded(self) -> bool:
+        """Whether the method's constructor takes a `random_state`."""
+        return any(
+            argument.arg == "random_state"
+            for node in ast.walk(self._tree)
+            if isinstance(node, ast.FunctionDef) and node.name == "__init__"
+            for argument in (*node.args.args, *node.args.kwonlyargs)
+        )
+
+    def constant(self, name: str, default: Any = None) -> Any:
+        """Return the value of a module-level literal such as `INPUT`, without importing the module."""
+        for node in self._tree.body:
+            if isinstance(node, ast.Assign) and any(
+                isinstance(t, ast.Name) and t.id == name for t in node.targets
+            ):
+                return ast.literal_eval(node.value)
+        return default
+
+    def load(self) -> ModuleType:
+        """Import the file."""
+        if self.module == str(self.path):
+            specification = importlib.util.spec_from_file_location(f"method_{self.path.stem}", self.path)
+            if specification is None or specification.loader is None:
+                raise InputError(f"{self.path} cannot be imported as a Python file")
+            module = importlib.util.module_from_spec(specification)
+            specification.loader.exec_module(module)
+            return module
+        return importlib.import_module(self.module)
+
+    @property
+    def _tree(self) -> ast.Module:
+        return ast.parse(self.path.read_bytes(), filename=str(self.path))
+
+
+def methods() -> dict[str, Entry]:
+    """Return the methods by name."""
+    return _list(METHODS)
+
+
+def datasets() -> dict[str, Entry]:
+    """Return the data sets by name."""
+    return _list(DATASETS)
+
+
+def method(name: str) -> Entry:
+    """Return one method: a name, or the path of a Python file that keeps the contract of `featurizers`."""
+    if name.endswith(".py"):
+        path = Path(name).expanduser().resolve()
+        if not path.is_file():
+            raise InputError(f"there is no method file {name}")
+        try:
+            ast.parse(path.read_bytes())
+        except SyntaxError as error:
+            raise InputError(f"{name}, line {error.lineno}: {error.msg}") from error
+        return Entry(path.stem.replace("_", "-"), path, str(path))
+    return pick("method", name, methods())
+
+
+def dataset(name: str) -> Entry:
+    """Return one data set."""
+    return pick("data set", name, datasets())
+
+
+def pick(kind: str, name: str, choices: dict[str, Any]) -> Any:
+    """Return `choices[name]`, or raise InputError with the nearest names."""
+    if name not in choices:
+        raise InputError(f"there is no {kind} {name!r}; {nearest(name, choices)}")
+    return choices[name]
+
+
+def nearest(name: str, choices: Iterable[str]) -> str:
+    """Say what could have been meant by `name`: the closest choices first, else all of them."""
+    names = sorted(choices)
+    close = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.5)
+    if close:
+        return f"did you mean {' or '.join(close)}?"
+    return f"choose from {', '.join(names)}" if names else "there are none"
+
+
+def _list(folder: Path) -> dict[str, Entry]:
+    package = ".".join(folder.relative_to(PROJECT).parts)
+    files = sorted(path for path in folder.glob("*.py") if not path.name.startswith("_"))
+    return {
+        name: Entry(name, path, f"{package}.{path.stem}")
+        for path in files
+        for name in [path.stem.replace("_", "-")]
+    }

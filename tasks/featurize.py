@@ -1,0 +1,98 @@
+"""Featurize: learn a representation from the training documents (transductive: from all) and apply it to both parts."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from tasks import catalogue
+from tasks.recipe import Reference, refer
+
+if TYPE_CHECKING:
+    import numpy as np
+    from scipy.sparse import csr_matrix
+
+    from tasks.store import Artifact, Job
+
+
+def reference(vectors: Reference, method: str, params: Mapping[str, Any], seed: int) -> Reference:
+    """Return the features artifact of a method: train and test features (csr or float32), and the fitted method's arrays.
+
+    A method without `random_state` gives the same artifact for every seed.
+    """
+    entry = catalogue.method(method)
+    recipe = {"method": method, "params": dict(params), "seed": seed if entry.is_seeded else None}
+    return refer("tasks.featurize:compute", recipe, {"vectors": vectors}, [entry.module])
+
+
+def compute(job: "Job") -> None:
+    """Fit the method and write `train`, `test`, and what `to_arrays` gives (model.npz, model.json)."""
+    vectors = job.open("vectors")
+    module = catalogue.method(job.params["method"]).load()
+    seed = job.params["seed"]
+    featurizer = module.build(**job.params["params"], **({} if seed is None else {"random_state": seed}))
+    train, test = (documents(vectors, part, module.INPUT) for part in ("train", "test"))
+    if vectors.meta["recipe"]["params"]["transductive"]:
+        featurizer.fit(_stacked(train, test))
+        features = featurizer.transform(train)
+    else:
+        features = featurizer.fit_transform(train)
+    width = _check(features, "training", _length(train))
+    job.save_matrix("train", features)
+    features = featurizer.transform(test)
+    _check(features, "test", _length(test), width)
+    job.save_matrix("test", features)
+    save_arrays(job, "model", featurizer.to_arrays())
+
+
+def documents(vectors: "Artifact", part: str, kind: str) -> Any:
+    """Return one part of the documents as a method reads them: csr counts, or a list of int32 token-id arrays."""
+    if kind == "counts":
+        return vectors.matrix(f"{part}_counts")
+    if kind == "tokens":
+        import numpy as np
+
+        return np.split(vectors.array(f"{part}_ids"), vectors.array(f"{part}_offsets")[1:-1])
+    raise ValueError(f'INPUT must be "counts" or "tokens", got {kind!r}')
+
+
+def _stacked(train: Any, test: Any) -> Any:
+    import scipy.sparse
+
+    return scipy.sparse.vstack([train, test], format="csr") if scipy.sparse.issparse(train) else [*train, *test]
+
+
+def _length(documents: Any) -> int:
+    return documents.shape[0] if hasattr(documents, "shape") else len(documents)
+
+
+def _check(features: "np.ndarray | csr_matrix", part: str, n_documents: int, width: int | None = None) -> int:
+    """Refuse features of the wrong shape or with values that are not finite; return their number of columns."""
+    import numpy as np
+    import scipy.sparse
+
+    is_sparse = scipy.sparse.issparse(features)
+    if not is_sparse and not isinstance(features, np.ndarray):
+        raise ValueError(f"transform must return a csr matrix or an array, got {type(features).__name__}")
+    if features.ndim != 2 or features.shape[0] != n_documents or width not in (None, features.shape[1]):
+        wanted = (n_documents, width or "any number")
+        raise ValueError(f"{part} features must have shape {wanted}, got {features.shape}")
+    if is_sparse and features.format != "csr":
+        raise ValueError(f"sparse features must be csr, got {features.format}")
+    values = features.data if is_sparse else features
+    finite = np.isfinite(values)
+    if not finite.all():
+        raise ValueError(f"{part} features hold {int((~finite).sum())} values that are NaN or infinite")
+    return features.shape[1]
+
+
+def save_arrays(job: "Job", name: str, values: Mapping[str, Any]) -> None:
+    """Write a mapping of arrays and JSON values, without pickle: `<name>.npz` and `<name>.json`."""
+    import numpy as np
+
+    arrays = {key: value for key, value in values.items() if isinstance(value, np.ndarray)}
+    job.save_arrays(name, arrays)
+    job.save_json(name, {key: value for key, value in values.items() if key not in arrays})
+
+
+def load_arrays(artifact: "Artifact", name: str) -> dict[str, Any]:
+    """Return what `save_arrays` wrote."""
+    return artifact.arrays(name) | artifact.json(name)

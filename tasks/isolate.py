@@ -1,0 +1,183 @@
+"""Isolation: run one computation in a child process of its own, measured and limited.
+
+Children are forked from a server that has the numeric libraries loaded, so that starting one takes milliseconds. The
+server, and with it every child, dies with the process that started it. What crosses between the processes is JSON.
+"""
+
+import contextlib
+import ctypes
+import functools
+import importlib
+import json
+import multiprocessing
+import os
+import resource
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from multiprocessing import forkserver
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+PRELOAD = [
+    "__main__",
+    "numpy",
+    "scipy.sparse",
+    "pyarrow.parquet",
+    "sklearn.decomposition",
+    "sklearn.feature_extraction.text",
+    "sklearn.metrics",
+    "sklearn.model_selection",
+    "sklearn.svm",
+    "threadpoolctl",
+]
+POLL_SECONDS = 0.05
+_STARTING = threading.Lock()
+
+
+class CellError(RuntimeError):
+    """A computation that failed by itself: it raised, was killed, or ran over a limit. One line says why."""
+
+    def __init__(self, message: str, details: str = "") -> None:
+        super().__init__(message)
+        self.details = details
+
+
+@functools.cache
+def _context() -> multiprocessing.context.ForkServerContext:
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(PRELOAD)
+    return context
+
+
+def warm() -> None:
+    """Start the server now, in the background, because a computation is going to be needed."""
+    _context()
+    forkserver.ensure_running()
+
+
+def run(
+    function: str,
+    payload: dict[str, Any],
+    *,
+    time_limit: float | None = None,
+    memory_limit: float | None = None,
+    threads: int = 1,
+) -> dict[str, Any]:
+    """Call `function` ("module:name") with the JSON object `payload` in a child and return the JSON object it returns.
+
+    `time_limit` is in seconds, `memory_limit` in megabytes of resident memory; over either, the child alone is killed.
+    `threads` is the number of threads its linear algebra may use. Raises CellError with the child's reason, or OSError
+    when the child met one (a full disk).
+    """
+    receiver, sender = multiprocessing.Pipe(duplex=False)
+    arguments = (function, json.dumps(payload), threads, sender)
+    child = _context().Process(target=_child, args=arguments, name=function, daemon=True)
+    with _may_have_children():
+        child.start()
+    sender.close()
+    try:
+        reply = _await_reply(child, receiver, time_limit, memory_limit)
+    finally:
+        if child.is_alive():
+            child.kill()
+        child.join()
+        receiver.close()
+    if "error" in reply:
+        if reply["errno"] is not None:
+            raise OSError(reply["errno"], os.strerror(reply["errno"]), reply["filename"])
+        raise CellError(reply["error"], reply["traceback"])
+    return reply["result"]
+
+
+@contextlib.contextmanager
+def _may_have_children() -> Iterator[None]:
+    """Let a process that is itself a daemon, such as a Dask worker, start a child; ours dies with it anyway."""
+    config = multiprocessing.process.current_process()._config  # type: ignore[attr-defined]
+    with _STARTING:  # or one thread puts the mark back before another has started its child
+        daemon = config.pop("daemon", None)
+        try:
+            yield
+        finally:
+            if daemon is not None:
+                config["daemon"] = daemon
+
+
+def _await_reply(
+    child: Any, receiver: Connection, time_limit: float | None, memory_limit: float | None
+) -> dict[str, Any]:
+    deadline = time.monotonic() + time_limit if time_limit else None
+    while not wait([receiver, child.sentinel], timeout=POLL_SECONDS):
+        if deadline and time.monotonic() > deadline:
+            raise CellError(f"ran over its time limit of {time_limit:g} s and was stopped")
+        if memory_limit and (used := _resident_mb(child.pid)) > memory_limit:
+            raise CellError(
+                f"used {used:.0f} MB, over its memory limit of {memory_limit:g} MB, and was stopped"
+            )
+    if receiver.poll():
+        with contextlib.suppress(EOFError, OSError):  # it died before, or in the middle of, its reply
+            return json.loads(receiver.recv_bytes())
+    child.join()
+    code = child.exitcode
+    reason = f"signal {signal.Signals(-code).name}" if code is not None and code < 0 else f"exit code {code}"
+    guess = "; out of memory?" if code == -signal.SIGKILL else ""
+    raise CellError(f"its process died ({reason}){guess}")
+
+
+def _resident_mb(pid: int) -> float:
+    import psutil
+
+    try:
+        return psutil.Process(pid).memory_info().rss / 1e6
+    except psutil.NoSuchProcess:
+        return 0.0
+
+
+def _child(function: str, payload: str, threads: int, sender: Connection) -> None:
+    _die_with_parent()
+    # A terminal's Ctrl-C reaches the whole group; the parent decides what becomes of its children.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    module, _, name = function.partition(":")
+    try:
+        from threadpoolctl import threadpool_limits
+
+        with threadpool_limits(threads):
+            work: Callable[[dict[str, Any]], dict[str, Any]] = getattr(importlib.import_module(module), name)
+            reply = json.dumps({"result": work(json.loads(payload))})
+    except BaseException as error:
+        reply = json.dumps(_failure(error))
+    sender.send_bytes(reply.encode())
+    sender.close()
+
+
+def _failure(error: BaseException) -> dict[str, Any]:
+    first_line = str(error).strip().partition("\n")[0]
+    is_os = isinstance(error, OSError)
+    return {
+        "error": f"{type(error).__name__}: {first_line}" if first_line else type(error).__name__,
+        "errno": error.errno if is_os else None,
+        "filename": str(error.filename or "") if is_os else "",
+        "traceback": "".join(traceback.format_exception(error)),
+    }
+
+
+def _die_with_parent() -> None:
+    if sys.platform == "linux":
+        set_parent_death_signal = 1
+        ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
+    # Our parent is the server, which lives as long as anyone holds its pipe. It hands every child an end of it, and
+    # this one would keep the server, and so itself, running after the process that started both is gone.
+    server = forkserver._forkserver  # type: ignore[attr-defined]
+    if server._forkserver_alive_fd is not None:
+        os.close(server._forkserver_alive_fd)
+        server._forkserver_alive_fd = None
+
+
+def usage() -> dict[str, float]:
+    """Return this process's CPU seconds and peak resident memory in megabytes so far."""
+    spent = resource.getrusage(resource.RUSAGE_SELF)
+    unit = 1e6 if sys.platform == "darwin" else 1e3
+    return {"cpu_seconds": spent.ru_utime + spent.ru_stime, "peak_mb": spent.ru_maxrss / unit}

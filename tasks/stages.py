@@ -1,0 +1,44 @@
+"""The stages as Prefect tasks: each asks the store for one artifact, which computes what is missing.
+
+Prefect's cache sits on top of the store under the same key, so that the Prefect page shows Cached; the store is what a
+resumed run trusts.
+"""
+
+from typing import Any
+
+from prefect import Task, task
+from prefect.cache_policies import CacheKeyFnPolicy
+from prefect.context import TaskRunContext
+
+from tasks.recipe import Reference
+from tasks.store import Store
+
+
+def _key_if_stored(context: TaskRunContext, parameters: dict[str, Any]) -> str | None:
+    reference, store = parameters["reference"], parameters["store"]
+    return reference.key if store.has(reference) else None
+
+
+def _stage(name: str, description: str) -> "Task[Any, Any]":
+    def run(reference: Reference, store: Store) -> dict[str, Any]:
+        meta = store.ensure(reference)
+        return {"key": reference.key, "seconds": meta["seconds"], "peak_mb": meta["peak_mb"]}
+
+    run.__doc__ = description
+    return task(
+        name=name,
+        task_run_name=f"{name} {{reference.label}}",
+        cache_policy=CacheKeyFnPolicy(cache_key_fn=_key_if_stored),
+        persist_result=True,
+        result_serializer="json",
+    )(run)
+
+
+STAGES = {
+    "ingest": _stage("ingest", "Load a data set and store its documents."),
+    "audit": _stage("audit", "Find duplicates, unseen classes and the ceilings they put on each metric."),
+    "vectorize": _stage("vectorize", "Turn texts into token ids, a vocabulary and counts."),
+    "featurize": _stage("featurize", "Learn a representation and apply it to all documents."),
+    "tune": _stage("tune", "Choose parameters and the probe's C by cross-validation on training documents."),
+    "evaluate": _stage("evaluate", "Train the probe and score it on the test documents."),
+}

@@ -1,0 +1,377 @@
+"""The artifact store: every result once, under a key that says how it was made, verified whenever it is read.
+
+Layout: `<root>/<stage>/<key>/` holds the files of one artifact and `meta.json`: its whole recipe, the sha256 of each
+file, and what it cost. An artifact appears under its name complete or not at all.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import logging
+import os
+import shutil
+import socket
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tasks import isolate
+from tasks.recipe import Reference, canonical_json
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow
+    from scipy.sparse import csr_matrix
+
+log = logging.getLogger("textbench.store")
+META = "meta.json"
+ASIDE = "damaged"
+
+
+class Damaged(Exception):
+    """An artifact's files are not what its meta.json promises."""
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """A stored result, open for reading: `folder` with its files and `meta`, what was recorded when it was made."""
+
+    folder: Path
+    meta: dict[str, Any]
+
+    def array(self, name: str) -> "np.ndarray":
+        """Return the array in `<name>.npy`."""
+        import numpy as np
+
+        return np.load(self.folder / f"{name}.npy", allow_pickle=False)
+
+    def arrays(self, name: str) -> "dict[str, np.ndarray]":
+        """Return the arrays in `<name>.npz`."""
+        import numpy as np
+
+        with np.load(self.folder / f"{name}.npz", allow_pickle=False) as loaded:
+            return dict(loaded)
+
+    def matrix(self, name: str) -> "np.ndarray | csr_matrix":
+        """Return a dense array (`<name>.npy`) or a csr matrix (`<name>.npz`), whichever was saved."""
+        import scipy.sparse
+
+        if (self.folder / f"{name}.npy").exists():
+            return self.array(name)
+        return scipy.sparse.load_npz(self.folder / f"{name}.npz")
+
+    def json(self, name: str) -> Any:
+        """Return the JSON value in `<name>.json`."""
+        return json.loads((self.folder / f"{name}.json").read_text("utf-8"))
+
+    def table(self, name: str, columns: list[str] | None = None) -> "pyarrow.Table":
+        """Return the table in `<name>.parquet`, or some of its columns."""
+        import pyarrow.parquet
+
+        return pyarrow.parquet.read_table(self.folder / f"{name}.parquet", columns=columns)
+
+
+@dataclass(frozen=True)
+class Job:
+    """One computation: its parameters, its inputs opened on demand, and the folder to write the result to."""
+
+    params: dict[str, Any]
+    inputs: Mapping[str, Reference]
+    folder: Path
+    store: "Store"
+
+    def open(self, name: str) -> Artifact:
+        """Return the named input, computed again first if it is missing or damaged."""
+        return self.store.open(self.inputs[name])
+
+    def save_array(self, name: str, array: "np.ndarray") -> None:
+        """Write `<name>.npy`."""
+        import numpy as np
+
+        np.save(self.folder / f"{name}.npy", array, allow_pickle=False)
+
+    def save_arrays(self, name: str, arrays: "Mapping[str, np.ndarray]") -> None:
+        """Write `<name>.npz`."""
+        import numpy as np
+
+        np.savez(self.folder / f"{name}.npz", allow_pickle=False, **arrays)
+
+    def save_matrix(self, name: str, matrix: "np.ndarray | csr_matrix") -> None:
+        """Write `<name>.npz` (csr) or `<name>.npy` (dense)."""
+        import scipy.sparse
+
+        if scipy.sparse.issparse(matrix):
+            scipy.sparse.save_npz(self.folder / f"{name}.npz", matrix, compressed=False)
+        else:
+            self.save_array(name, matrix)
+
+    def save_json(self, name: str, value: Any) -> None:
+        """Write `<name>.json`."""
+        (self.folder / f"{name}.json").write_text(json.dumps(value, ensure_ascii=False, indent=1), "utf-8")
+
+    def save_table(self, name: str, columns: Mapping[str, Any]) -> None:
+        """Write `<name>.parquet` from named columns."""
+        import pyarrow
+        import pyarrow.parquet
+
+        pyarrow.parquet.write_table(pyarrow.table(dict(columns)), self.folder / f"{name}.parquet")
+
+
+@dataclass(frozen=True)
+class Store:
+    """Where artifacts live, and the limits under which missing ones are made.
+
+    `not_before` (seconds since the epoch) makes older artifacts count as missing. `time_limit` is in seconds,
+    `memory_limit` in megabytes, both for each computation; `threads` for its linear algebra. With `isolated` false
+    computations run in the calling process.
+    """
+
+    root: Path
+    not_before: float = 0.0
+    time_limit: float | None = None
+    memory_limit: float | None = None
+    threads: int = 1
+    isolated: bool = True
+
+    def folder(self, reference: Reference) -> Path:
+        """Return where the artifact lives, whether or not it is there."""
+        return self.root / reference.stage / reference.key
+
+    def has(self, reference: Reference) -> bool:
+        """Tell whether the artifact is there and its files have the promised sizes (contents are checked by `open`)."""
+        try:
+            meta = self._read_meta(reference)
+            return all(
+                (self.folder(reference) / name).stat().st_size == entry["bytes"]
+                for name, entry in meta["files"].items()
+            )
+        except (OSError, Damaged):
+            return False
+
+    def open(self, reference: Reference) -> Artifact:
+        """Return the artifact with every file's sha256 checked, computing it first if it is missing or damaged.
+
+        Raises CellError when computing it fails and OSError when it cannot be written.
+        """
+        self.ensure(reference)
+        with contextlib.suppress(Damaged):
+            return self._verified(reference)
+        self.ensure(reference)
+        return self._verified(reference)
+
+    def ensure(self, reference: Reference) -> dict[str, Any]:
+        """Return the artifact's meta, computing the artifact if it is not there. Processes that want one key compute it once."""
+        if self.has(reference):
+            return self._read_meta(reference)
+        with self._lock(reference):
+            if not self.has(reference):
+                if self.folder(reference).exists():
+                    self._set_aside(reference)
+                self._make(reference)
+            return self._read_meta(reference)
+
+    def _make(self, reference: Reference) -> None:
+        payload = {
+            "reference": reference.to_json(),
+            "root": str(self.root),
+            "not_before": self.not_before,
+            "threads": self.threads,
+        }
+        try:
+            if self.isolated:
+                isolate.run(
+                    "tasks.store:make",
+                    payload,
+                    time_limit=self.time_limit,
+                    memory_limit=self.memory_limit,
+                    threads=self.threads,
+                )
+            else:
+                make(payload)
+        finally:
+            for leftover in (self.root / "tmp").glob(f"{reference.key}-*"):
+                shutil.rmtree(leftover, ignore_errors=True)
+
+    def _verified(self, reference: Reference) -> Artifact:
+        folder = self.folder(reference)
+        try:
+            meta = self._read_meta(reference)
+            for name, entry in meta["files"].items():
+                if sha256_of(folder / name) != entry["sha256"]:
+                    raise Damaged(f"{folder / name} does not have the recorded sha256")
+        except (OSError, Damaged) as error:
+            self._set_aside(reference, str(error))
+            raise Damaged(str(error)) from error
+        return Artifact(folder, meta)
+
+    def _read_meta(self, reference: Reference) -> dict[str, Any]:
+        path = self.folder(reference) / META
+        meta = read_meta(path)
+        if meta["key"] != reference.key:
+            raise Damaged(f"{path} belongs to another artifact")
+        if meta["created"] < self.not_before:
+            raise Damaged(f"{path} is older than this run wants")
+        return meta
+
+    def _set_aside(self, reference: Reference, reason: str = "") -> None:
+        folder = self.folder(reference)
+        with contextlib.suppress(OSError, Damaged):
+            if not reason and read_meta(folder / META)["created"] < self.not_before:
+                return  # not damaged, only to be made afresh: it is replaced when its successor is complete
+        aside = self.root / ASIDE / f"{reference.stage}-{reference.key[:12]}-{time.time_ns()}"
+        aside.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            folder.rename(aside)
+            log.warning(
+                "the stored %s %s is damaged or incomplete%s; moved to %s and computed again",
+                reference.stage,
+                reference.key[:12],
+                f" ({reason})" if reason else "",
+                aside,
+            )
+
+    @contextlib.contextmanager
+    def _lock(self, reference: Reference) -> Iterator[None]:
+        with locked(self.root / reference.stage / f".{reference.key}.lock"):
+            yield
+
+
+def make(payload: dict[str, Any]) -> dict[str, Any]:
+    """Compute the artifact of `payload["reference"]` and put it in its place; return its meta.
+
+    Its files are written under a temporary name, flushed and renamed, so that a kill leaves no half artifact.
+    """
+    reference = Reference.from_json(payload["reference"])
+    root = Path(payload["root"])
+    store = Store(root, not_before=payload["not_before"], threads=payload["threads"], isolated=False)
+    (root / "tmp").mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix=f"{reference.key}-", dir=root / "tmp"))
+    started, spent = time.perf_counter(), isolate.usage()["cpu_seconds"]
+    _call(reference.function, Job(dict(reference.params), reference.inputs, folder, store))
+    used = isolate.usage()
+    meta = {
+        "key": reference.key,
+        "recipe": reference.to_json(),
+        "files": {path.name: _describe(path) for path in sorted(folder.iterdir())},
+        "seconds": time.perf_counter() - started,
+        "cpu_seconds": used["cpu_seconds"] - spent,
+        "peak_mb": used["peak_mb"],
+        "threads": payload["threads"],
+        "created": time.time(),
+        "host": socket.gethostname(),
+    }
+    write_json(folder / META, meta | {"checksum": _checksum(meta)})
+    _put(folder, store.folder(reference))
+    return meta
+
+
+def _call(function: str, job: Job) -> None:
+    import importlib
+
+    module, _, name = function.partition(":")
+    getattr(importlib.import_module(module), name)(job)
+
+
+def _put(folder: Path, place: Path) -> None:
+    """Rename `folder` to `place`, replacing what is there."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    _flush(folder)
+    if place.exists():
+        old = folder.with_name(f"{folder.name}-old")
+        place.rename(old)
+        folder.rename(place)
+        shutil.rmtree(old, ignore_errors=True)
+    else:
+        folder.rename(place)
+    _flush(place.parent)
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _describe(path: Path) -> dict[str, Any]:
+    _flush(path)
+    return {"sha256": sha256_of(path), "bytes": path.stat().st_size}
+
+
+def sha256_of(path: Path) -> str:
+    """Return the sha256 of a file's bytes, in hexadecimal."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _checksum(meta: Mapping[str, Any]) -> str:
+    return hashlib.sha256(canonical_json(meta).encode()).hexdigest()
+
+
+def read_meta(path: Path) -> dict[str, Any]:
+    """Return the meta.json at `path`. Raises OSError when it is missing and Damaged when it is not what was written."""
+    try:
+        meta = json.loads(path.read_text("utf-8"))
+        checksum = meta.pop("checksum")
+        intact = _checksum(meta) == checksum
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise Damaged(f"{path} cannot be read") from error
+    if not intact:
+        raise Damaged(f"{path} was altered")
+    return meta
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write `value` to `path` so that the file is there whole or not at all, even after a crash."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{time.time_ns()}")
+    with temporary.open("w", encoding="utf-8") as stream:
+        json.dump(value, stream, ensure_ascii=False, indent=1)
+        stream.flush()
+        os.fsync(stream.fileno())
+    temporary.rename(path)
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock file at `path`; it is given back when the holder dies, however it dies."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        yield
+
+
+def artifacts(root: Path) -> Iterator[tuple[str, Path, int]]:
+    """Yield (stage, folder, bytes) of every artifact under `root`."""
+    for stage in sorted(path for path in root.glob("*") if path.is_dir() and path.name not in ("tmp", ASIDE)):
+        for folder in sorted(path for path in stage.iterdir() if path.is_dir()):
+            yield stage.name, folder, sum(path.stat().st_size for path in folder.iterdir())
+
+
+def prune(root: Path, *, older_than: float) -> tuple[int, int]:
+    """Remove artifacts made more than `older_than` seconds ago, damaged ones and leftovers; return (count, bytes).
+
+    What a run needs again is computed again. An artifact that is just being made is waited for.
+    """
+    count = freed = 0
+    limit = time.time() - older_than
+    for aside in [*(root / ASIDE).glob("*"), *(root / "tmp").glob("*")]:
+        if aside.stat().st_mtime < limit:
+            freed += sum(path.stat().st_size for path in aside.rglob("*"))
+            shutil.rmtree(aside, ignore_errors=True)
+            count += 1
+    for stage, folder, size in list(artifacts(root)):
+        try:
+            old = read_meta(folder / META)["created"] < limit
+        except (OSError, Damaged):
+            old = True
+        if old:
+            with locked(root / stage / f".{folder.name}.lock"):
+                shutil.rmtree(folder, ignore_errors=True)
+            count, freed = count + 1, freed + size
+    return count, freed

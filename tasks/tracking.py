@@ -1,0 +1,267 @@
+"""Tracking: one MLflow run a cell, found again and adopted when a run is resumed.
+
+MLflow takes seconds to import, so it is imported only where a run is written or read.
+"""
+
+import os
+import subprocess
+import time
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tasks import InputError
+from tasks.catalogue import nearest
+from tasks.recipe import PROJECT
+from tasks.store import locked
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+CELL_TAG = "textbench.cell"
+ATTEMPT_TAG = "textbench.attempt"
+QUIET = {
+    "MLFLOW_LOGGING_LEVEL": "WARNING",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "DO_NOT_TRACK": "1",
+    "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+    "GIT_PYTHON_REFRESH": "quiet",
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
+}
+
+
+class TrackingError(InputError):
+    """The tracking server or database cannot be used; nothing has been computed."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What mlflow.yaml says, with relative paths taken inside the results folder."""
+
+    tracking_uri: str = "sqlite:///mlflow.db"
+    experiment: str = "textbench"
+    trials_experiment: str = "textbench-trials"
+    artifact_root: str = "mlartifacts"
+    log_predictions: bool = True
+
+
+def read_settings(home: Path) -> Settings:
+    """Read mlflow.yaml of the working folder, else the project's. `MLFLOW_TRACKING_URI` wins over its address.
+
+    Raises InputError naming the file, the key, what was found and what is accepted.
+    """
+    import yaml
+
+    path = next((p for p in (Path("mlflow.yaml"), PROJECT / "mlflow.yaml") if p.is_file()), None)
+    try:
+        found = yaml.safe_load(path.read_text("utf-8")) if path else {}
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(found or {}, dict):
+        raise InputError(f"{path} must hold `key: value` lines, got {type(found).__name__}")
+    accepted = {field.name: field for field in fields(Settings)}
+    for key, value in (found or {}).items():
+        if key not in accepted:
+            raise InputError(f"{path}: unknown key {key!r}; {nearest(str(key), accepted)}")
+        wanted = type(accepted[key].default)
+        if not isinstance(value, wanted) or value == "":
+            raise InputError(f"{path}: {key} must be a {wanted.__name__}, got {value!r}")
+    settings = Settings(**(found or {}))
+    return _inside(home, settings, os.environ.get("MLFLOW_TRACKING_URI") or settings.tracking_uri)
+
+
+def _inside(home: Path, settings: Settings, uri: str) -> Settings:
+    scheme, _, rest = uri.partition(":///")
+    if scheme == "sqlite" and not rest.startswith("/"):
+        uri = f"sqlite:///{home / rest}"
+    elif not uri.startswith(("sqlite:", "http:", "https:", "postgresql", "mysql", "databricks")):
+        raise InputError(
+            f"tracking_uri {uri!r} is not supported; use sqlite:///FILE or the http:// address of an MLflow server"
+        )
+    root = settings.artifact_root
+    is_local = "://" not in root
+    return Settings(**asdict(settings) | {
+        "tracking_uri": uri, "artifact_root": str(home / root) if is_local else root
+    })  # fmt: skip
+
+
+class Tracker:
+    """Writes cells to MLflow. `prepare` first, once, before anything computes in parallel."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._client: MlflowClient | None = None
+        self._experiments: dict[str, str] = {}
+
+    def prepare(self) -> None:
+        """Make sure the server answers, or make the database. Raises TrackingError, within seconds, if neither works."""
+        uri = self.settings.tracking_uri
+        if uri.startswith("http"):
+            self._require_answer(uri)
+        os.environ.update(QUIET)
+        import logging
+
+        logging.getLogger("alembic").setLevel(logging.WARNING)
+        logging.getLogger("mlflow").setLevel(logging.WARNING)
+        from mlflow import MlflowClient
+        from mlflow.exceptions import MlflowException
+
+        try:
+            with self._only_one():
+                self._client = MlflowClient(tracking_uri=uri)
+                self._experiments = {
+                    name: self._experiment(name)
+                    for name in (self.settings.experiment, self.settings.trials_experiment)
+                }
+        except (MlflowException, OSError) as error:
+            raise TrackingError(f"MLflow at {uri} cannot be used: {str(error).splitlines()[0]}") from error
+
+    def exists(self) -> bool:
+        """Tell, without asking MLflow, whether runs recorded here can still be there: a database file may be gone."""
+        uri = self.settings.tracking_uri
+        return not uri.startswith("sqlite:///") or Path(uri.removeprefix("sqlite:///")).exists()
+
+    def _only_one(self) -> Any:
+        # Two processes that migrate one fresh SQLite at once break it.
+        uri = self.settings.tracking_uri
+        import contextlib
+
+        if not uri.startswith("sqlite:///"):
+            return contextlib.nullcontext()
+        path = Path(uri.removeprefix("sqlite:///"))
+        return locked(path.with_name(f".{path.name}.lock"))
+
+    @staticmethod
+    def _require_answer(uri: str) -> None:
+        opener = urllib.request.build_opener()
+        try:
+            with opener.open(f"{uri.rstrip('/')}/health", timeout=5) as reply:
+                if reply.status == 200:
+                    return
+                reason = f"status {reply.status}"
+        except (OSError, ValueError) as error:
+            reason = str(getattr(error, "reason", error))
+        raise TrackingError(
+            f"the MLflow server at {uri} does not answer ({reason}); start it, or change tracking_uri in mlflow.yaml"
+        )
+
+    def _experiment(self, name: str) -> str:
+        client = self.client
+        found = client.get_experiment_by_name(name)
+        if found is None:
+            local = self.settings.tracking_uri.startswith("sqlite:")
+            root = f"{self.settings.artifact_root}/{name}" if local else None
+            return client.create_experiment(name, artifact_location=root)
+        if found.lifecycle_stage == "deleted":
+            client.restore_experiment(found.experiment_id)
+        return found.experiment_id
+
+    @property
+    def client(self) -> "MlflowClient":
+        """The MLflow client; `prepare` has been called if there is one."""
+        if self._client is None:
+            self.prepare()
+        assert self._client is not None
+        return self._client
+
+    def record(self, row: Mapping[str, Any], tags: Mapping[str, str], files: Mapping[str, Path]) -> str:
+        """Write one cell as a run, or finish the run that an earlier attempt began; return its id.
+
+        `row` has dataset, method, protocol, seed, params, metrics, seconds, peak_mb and error; `files` are attached
+        under their names. The same cell and attempt never make two runs.
+        """
+        from mlflow.entities import Metric, Param, RunTag
+
+        client = self.client
+        run_id = self._adopt(tags) or self._create(row, tags)
+        now = int(time.time() * 1000)
+        numbers = dict(row["metrics"])
+        numbers |= {f"seconds_{stage}": value for stage, value in row["seconds"].items()}
+        if row["seconds"]:
+            numbers |= {"seconds": sum(row["seconds"].values()), "peak_mb": row["peak_mb"]}
+        names = ("dataset", "method", "protocol", "seed", "trials", "probe")
+        params = {name: row[name] for name in names} | row["params"]
+        client.log_batch(
+            run_id,
+            metrics=[Metric(name, float(value), now, 0) for name, value in numbers.items()],
+            params=[Param(name, str(value)) for name, value in params.items()],
+            tags=[RunTag(name, value) for name, value in tags.items()],
+        )
+        for name, path in files.items():
+            client.log_artifact(run_id, str(path), artifact_path=name or None)
+        if row["error"]:
+            client.set_tag(run_id, "error", row["error"])
+        client.set_terminated(run_id, "FAILED" if row["error"] else "FINISHED")
+        return run_id
+
+    def _adopt(self, tags: Mapping[str, str]) -> str | None:
+        wanted = " and ".join(f"tags.`{name}` = '{tags[name]}'" for name in (CELL_TAG, ATTEMPT_TAG))
+        found = self.client.search_runs([self._experiments[self.settings.experiment]], wanted, max_results=1)
+        return found[0].info.run_id if found else None
+
+    def _create(self, row: Mapping[str, Any], tags: Mapping[str, str]) -> str:
+        name = f"{row['dataset']} {row['method']} seed {row['seed']}"
+        run = self.client.create_run(
+            self._experiments[self.settings.experiment],
+            run_name=name,
+            tags={CELL_TAG: tags[CELL_TAG], ATTEMPT_TAG: tags[ATTEMPT_TAG]},
+        )
+        return run.info.run_id
+
+    def tag(self, run_id: str, name: str, value: str) -> None:
+        """Add one tag to a recorded run."""
+        self.client.set_tag(run_id, name, value)
+
+    def runs(self) -> list[dict[str, Any]]:
+        """Return every finished run of the experiment as a leaderboard row."""
+        page: str | None = None
+        rows: list[dict[str, Any]] = []
+        while True:
+            found = self.client.search_runs(
+                [self._experiments[self.settings.experiment]],
+                "attributes.status = 'FINISHED'",
+                max_results=1000,
+                page_token=page,
+            )
+            rows += [_as_row(run) for run in found]
+            page = found.token
+            if not page:
+                return rows
+
+
+def _as_row(run: Any) -> dict[str, Any]:
+    params, numbers = dict(run.data.params), run.data.metrics
+    stages = {n.removeprefix("seconds_"): v for n, v in numbers.items() if n.startswith("seconds_")}
+    fixed = {name: params.pop(name, "") for name in ("dataset", "method", "protocol", "trials", "probe")}
+    apart = {"seconds", "peak_mb"}
+    return fixed | {
+        "seed": int(params.pop("seed", 0)),
+        "params": params,
+        "metrics": {n: v for n, v in numbers.items() if n not in apart and not n.startswith("seconds_")},
+        "seconds": stages,
+        "peak_mb": numbers.get("peak_mb"),
+        "run_id": run.info.run_id,
+        "cached": True,
+        "error": None,
+    }
+
+
+def git_commit() -> str:
+    """Return the project's commit, with "+changes" when files differ from it, or "unknown" outside a checkout."""
+    try:
+        command = [
+            "git",
+            "-C",
+            str(PROJECT),
+            "describe",
+            "--always",
+            "--abbrev=40",
+            "--dirty=+changes",
+            "--exclude=*",
+        ]
+        return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"

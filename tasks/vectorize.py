@@ -1,0 +1,34 @@
+"""Vectorize: turn texts into token ids in reading order, a vocabulary, and a csr count matrix."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from tasks.recipe import Reference, refer
+
+if TYPE_CHECKING:
+    from tasks.store import Job
+
+
+def reference(corpus: Reference, rule: Mapping[str, Any], transductive: bool) -> Reference:
+    """Return the vectors artifact of a corpus under a token rule (the fields of `tasks.tokens.TokenRule`).
+
+    Files: terms.json, and for train and test `<part>_ids.npy` int32, `<part>_offsets.npy` int64 and `<part>_counts.npz`
+    csr (n_documents, n_terms).
+    """
+    params = {"rule": dict(rule), "transductive": transductive}
+    return refer("tasks.vectorize:compute", params, {"corpus": corpus})
+
+
+def compute(job: "Job") -> None:
+    """Tokenise both parts under the rule; the vocabulary comes from training texts, or from both if transductive."""
+    from tasks.ingest import read_corpus
+    from tasks.tokens import TokenRule, vectorize
+
+    corpus = read_corpus(job.open("corpus"))
+    rule = TokenRule(**job.params["rule"])
+    vectors = vectorize(corpus.train_texts, corpus.test_texts, rule, transductive=job.params["transductive"])
+    for part in ("train", "test"):
+        job.save_array(f"{part}_ids", getattr(vectors, f"{part}_ids"))
+        job.save_array(f"{part}_offsets", getattr(vectors, f"{part}_offsets"))
+        job.save_matrix(f"{part}_counts", getattr(vectors, f"{part}_counts"))
+    job.save_json("terms", vectors.terms)

@@ -1,0 +1,72 @@
+"""What every test may rely on: nothing of the user's is read or written, and a skipped test can be made to count."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HOME = Path(tempfile.mkdtemp(prefix="textbench-tests-"))
+# Prefect and MLflow read some of these when they are imported, so they are set before any test module is.
+QUIET = {
+    "DO_NOT_TRACK": "1",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+    "GIT_PYTHON_REFRESH": "quiet",
+    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+    "PREFECT_HOME": str(HOME / "prefect"),
+    "TEXTBENCH_HOME": str(HOME / "textbench"),
+}
+NOT_THE_USERS = ("MLFLOW_TRACKING_URI", "MLFLOW_EXPERIMENT_NAME", "PREFECT_API_URL", "PREFECT_PROFILE")
+os.environ.update(QUIET)
+for variable in NOT_THE_USERS:
+    os.environ.pop(variable, None)
+
+
+def pytest_unconfigure() -> None:
+    shutil.rmtree(HOME, ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def own_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Give every test a results folder of its own, and take back what it does to the environment."""
+    for name, value in QUIET.items():
+        monkeypatch.setenv(name, value)
+    for name in NOT_THE_USERS:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TEXTBENCH_HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The folder of data files that are not in any package; a test that needs it is skipped without."""
+    folder = os.environ.get("TEXTBENCH_DATA_DIR")
+    if not folder:
+        pytest.skip("TEXTBENCH_DATA_DIR is not set to the folder of data files")
+    if not Path(folder).is_dir():
+        pytest.fail(f"TEXTBENCH_DATA_DIR must be a folder, got {folder!r}")
+    return Path(folder)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    return _count_skip(report)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    return _count_skip(report)
+
+
+def _count_skip(report: Any) -> Any:
+    """With `TEXTBENCH_NO_SKIPS` set, turn a skip into a failure that gives its reason."""
+    if os.environ.get("TEXTBENCH_NO_SKIPS") and report.skipped and not hasattr(report, "wasxfail"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        report.outcome = "failed"
+        report.longrepr = f"{reason}: not allowed, because TEXTBENCH_NO_SKIPS is set"
+    return report

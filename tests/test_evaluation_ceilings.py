@@ -1,0 +1,93 @@
+"""Ceilings against every prediction and every ranking there is, on cases small enough to enumerate."""
+
+from itertools import permutations, product
+
+import numpy as np
+import pytest
+
+from evaluation.by_example import search_by_example
+from evaluation.ceilings import ceilings
+from evaluation.metrics import METRICS, score_labels, score_neighbours
+
+ATTAINED = ("accuracy", "micro_f1", "macro_recall")
+
+
+def best_by_enumeration(train: np.ndarray, test: np.ndarray, groups: np.ndarray) -> dict[str, float]:
+    """The best value of each metric over all assignments of one trained class to each group."""
+    trained = np.unique(train)
+    _, group_of = np.unique(groups, return_inverse=True)
+    scores = [
+        score_labels(test, np.array(choice)[group_of])
+        for choice in product(trained, repeat=group_of.max() + 1)
+    ]
+    return {name: max(score[name] for score in scores) for name in scores[0]}
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_no_prediction_exceeds_the_ceiling(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    train, test = rng.integers(0, 3, 4), rng.integers(0, 4, 8)
+    groups = rng.integers(0, 4, 8)
+    bounds, best = ceilings(train, test, groups), best_by_enumeration(train, test, groups)
+    for name, value in best.items():
+        assert value <= bounds[name] + 1e-12, name
+    for name in ATTAINED:
+        assert best[name] == pytest.approx(bounds[name], abs=1e-12), name
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_f1_of_one_class_is_attained_by_a_union_of_groups(seed: int) -> None:
+    """With one test class trained, beside one that the test set lacks, weighted F1 is that class's alone."""
+    rng = np.random.default_rng(seed)
+    test, groups = rng.integers(0, 2, 12), rng.integers(0, 5, 12)
+    test[0] = 0
+    _, group_of = np.unique(groups, return_inverse=True)
+    best = 0.0
+    for chosen in product([False, True], repeat=group_of.max() + 1):
+        predicted = np.array(chosen)[group_of]
+        best = max(best, 2 * np.sum(predicted & (test == 0)) / (predicted.sum() + np.sum(test == 0)))
+    bound = ceilings(np.array([0, 7]), test, groups)["weighted_f1"]
+    assert bound == pytest.approx(best * np.mean(test == 0), abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_best_ranking_attains_the_ceiling(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    train, test = rng.integers(0, 2, 5), rng.integers(0, 3, 3)
+    bounds = ceilings(train, test, np.arange(3))
+    best = dict.fromkeys((name for name, m in METRICS.items() if m.needs == "neighbours"), 0.0)
+    for order in permutations(range(5)):
+        # Queries of class 0 rank in this order, those of class 1 in reverse: cosines fall with the angle.
+        angles = np.array(order) * 0.3
+        documents = np.column_stack([np.cos(angles), np.sin(angles)])
+        queries = np.where(test[:, None] == 0, [[1.0, 0.0]], [[np.cos(1.2), np.sin(1.2)]])
+        values = score_neighbours(search_by_example(documents, train, queries, test))
+        best = {name: max(best[name], values[name]) for name in best}
+    for name, value in best.items():
+        assert value == pytest.approx(bounds[name], abs=1e-12), name
+
+
+def test_by_hand() -> None:
+    # One text twice with two classes, a class never trained, a class with 2 training documents.
+    bounds = ceilings(np.array([0, 0, 1]), np.array([0, 0, 1, 2]), np.array([0, 1, 1, 2]))
+    assert bounds["accuracy"] == 0.5
+    assert bounds["macro_f1"] == pytest.approx((4 / 5 + 2 / 3 + 0) / 3)
+    assert bounds["macro_precision"] == pytest.approx((1 + 1 / 2 + 0) / 3)
+    assert bounds["macro_recall"] == pytest.approx((1 / 2 + 1 + 0) / 3)
+    assert bounds["map"] == 0.75
+    assert bounds["precision_at_5"] == pytest.approx((2 / 5 + 2 / 5 + 1 / 5) / 4)
+
+
+def test_clean_data_is_bounded_by_one_and_every_metric_has_a_ceiling() -> None:
+    targets = np.repeat(np.arange(3), 20)
+    assert ceilings(targets, targets, np.arange(60)) == pytest.approx(dict.fromkeys(METRICS, 1.0))
+
+
+def test_a_test_set_of_untrained_classes_is_hopeless() -> None:
+    bounds = ceilings(np.array([5]), np.array([0, 1]), np.array([0, 1]))
+    assert bounds == dict.fromkeys(METRICS, 0.0)
+
+
+def test_bad_input_is_named() -> None:
+    with pytest.raises(ValueError, match="1 training, 2 test documents, 1 groups"):
+        ceilings(np.array([0]), np.array([0, 0]), np.array([0]))

@@ -1,0 +1,93 @@
+"""The audit: corpora worked by hand, and the figures of the data sets in the repository."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+from tasks import InputError, catalogue
+from tasks.audit import audit
+from tasks.datasets import Corpus
+
+
+def _corpus(train: list[tuple[str, int]], test: list[tuple[str, int]]) -> Corpus:
+    return Corpus(
+        train_texts=[text for text, _ in train],
+        train_targets=np.array([target for _, target in train]),
+        test_texts=[text for text, _ in test],
+        test_targets=np.array([target for _, target in test]),
+        target_names=["a", "b", "c", "d"],
+        name="toy",
+        notes="",
+    )
+
+
+def test_worked_by_hand() -> None:
+    train = [("one", 0), ("one", 0), ("one", 1), ("two", 1), ("", 0), (" \n", 1), ("three", 2)]
+    test = [("one", 1), ("two", 0), ("two", 3), ("three", 2), ("four", 3), ("", 0), ("four", 0), ("One", 0)]
+    found = audit(_corpus(train, test))
+    assert found["documents"] == {"train": 7, "test": 8}
+    assert found["classes"] == {"train": 3, "test": 4, "both": 3}
+    assert found["empty_texts"] == {"train": 2, "test": 1}
+    # Training repeats "one" twice. Test repeats "two" and "four". Across: one, two, two, three and the empty text;
+    # "two" is 1 in training and 0 or 3 in the test part, while a training copy of "one" has label 1 as well.
+    assert found["duplicates"] == {"train": 2, "test": 2, "across": 5, "across_other_label": 2}
+    # "one" is 0 and 1 (4 documents), "two" 1, 0 and 3 (3 documents), "four" 3 and 0 (2 documents).
+    assert found["conflicts"] == {"texts": 3, "documents": 9}
+    assert found["untrained"] == {"documents": 2, "classes": ["d"]}
+    # Right at best: one, one of the two "two", three, one "four" (as 0; 3 was never trained), "", "One".
+    assert found["ceilings"]["accuracy"] == 6 / 8
+
+
+def test_nothing_to_find() -> None:
+    found = audit(_corpus([("one", 0), ("two", 1)], [("three", 0), ("four", 1)]))
+    assert found["duplicates"] == {"train": 0, "test": 0, "across": 0, "across_other_label": 0}
+    assert found["conflicts"] == {"texts": 0, "documents": 0}
+    assert found["untrained"] == {"documents": 0, "classes": []}
+    assert found["ceilings"]["accuracy"] == found["ceilings"]["macro_f1"] == 1.0
+
+
+def test_several_labels_are_refused() -> None:
+    indicator = csr_matrix(np.array([[1, 1]]))
+    corpus = Corpus(["one"], indicator, ["two"], indicator, ["a", "b"], "toy", "")
+    with pytest.raises(
+        InputError, match="toy: an audit needs one label a document, got an indicator of 2 labels"
+    ):
+        audit(corpus)
+
+
+FOUND = {
+    "r8": {
+        "documents": {"train": 5485, "test": 2189},
+        "classes": {"train": 8, "test": 8, "both": 8},
+        "duplicates": {"train": 62, "test": 13, "across": 4, "across_other_label": 0},
+        "conflicts": {"texts": 4, "documents": 10},
+    },
+    "r52": {
+        "documents": {"train": 6532, "test": 2568},
+        "classes": {"train": 52, "test": 52, "both": 52},
+        "duplicates": {"train": 82, "test": 15, "across": 6, "across_other_label": 0},
+        "conflicts": {"texts": 4, "documents": 10},
+    },
+    "20ng-allterms": {
+        "documents": {"train": 11293, "test": 7528},
+        "classes": {"train": 20, "test": 20, "both": 20},
+        "duplicates": {"train": 20, "test": 7, "across": 7, "across_other_label": 2},
+        "conflicts": {"texts": 6, "documents": 12},
+    },
+}
+
+
+@pytest.mark.parametrize("name", sorted(FOUND))
+def test_data_sets_of_the_repository(name: str) -> None:
+    corpus = catalogue.dataset(name).load().load()
+    found = audit(corpus)
+    assert json.loads(json.dumps(found)) == found
+    assert found["empty_texts"] == {"train": 0, "test": 0}
+    assert found["untrained"] == {"documents": 0, "classes": []}
+    assert {key: found[key] for key in FOUND[name]} == FOUND[name]
+    # All conflicting texts involve a training document, so the test parts themselves bound nothing below 1.
+    test_labels = set(zip(corpus.test_texts, corpus.test_targets.tolist(), strict=True))
+    assert len(test_labels) == len(set(corpus.test_texts))
+    assert found["ceilings"]["accuracy"] == found["ceilings"]["macro_f1"] == 1.0
