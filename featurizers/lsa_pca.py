@@ -33,8 +33,9 @@ class LsaPca(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     X: sparse csr, (n_documents, n_terms), non-negative counts. Features: dense float32, (n_documents,
     n_components); an empty document is a row of zeros. `components_`: U^T, float32, (n_components, n_terms),
     orthonormal rows, the entry of largest magnitude positive; `explained_variance_`: the eigenvalues of C,
-    float64, (n_components,), descending, in squared bits. Raises ValueError on n_components < 1, fewer than
-    two training documents, negative or non-finite counts, or another number of terms than in `fit`.
+    float64, (n_components,), descending, in squared bits. Raises ValueError on n_components that is not a
+    whole number from 1, fewer than two training documents, negative or non-finite counts, or another number
+    of terms than in `fit`.
 
     Source: P. Tiňo, lecture notes on document mining, sections 3 and 4, steps 1 to 5.
     """
@@ -45,14 +46,14 @@ class LsaPca(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def fit(self, X: sp.csr_matrix, y: Any = None) -> Self:
         """Learn weights and eigenvectors from X, csr (n_documents, n_terms)."""
-        if self.n_components < 1:
-            raise ValueError(f"n_components must be at least 1: got {self.n_components}")
-        if X.shape[0] < 2:
-            raise ValueError(f"a covariance needs at least 2 training documents: got {X.shape[0]}")
+        if not isinstance(self.n_components, int | np.integer) or self.n_components < 1:
+            raise ValueError(f"n_components must be a whole number from 1: got {self.n_components!r}")
         self.weighter_ = TfIdfLog2().fit(X)
         self.n_features_in_ = self.weighter_.n_features_in_
         x = self.weighter_.transform(X).astype(np.float64)
         N, T = x.shape
+        if N < 2:
+            raise ValueError(f"a covariance needs at least 2 training documents: got {N}")
         # All documents alike is the one way to have no variance, and then N_k = N or 0 makes every weight 0.
         if x.nnz == 0:
             eigenvalues, U = np.zeros(1), np.zeros((T, 1))

@@ -1,8 +1,8 @@
 """Latent semantic indexing (LSI, LSA): truncated SVD of the weighted term-document matrix.
 
 Source: S. Deerwester, S. Dumais, G. Furnas, T. Landauer and R. Harshman, "Indexing by latent semantic
-analysis", JASIS 41(6), 1990; computed as in N. Halko, P. Martinsson and J. Tropp, "Finding
-structure with randomness", SIAM Review 53(2), 2011, algorithms 4.4 and 5.1.
+analysis", JASIS 41(6), 1990; computed as in N. Halko, P. Martinsson and J. Tropp, "Finding structure with
+randomness", SIAM Review 53(2), 2011, algorithms 4.4 and 5.1.
 """
 
 import inspect
@@ -65,8 +65,8 @@ class Lsi(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def fit(self, X: sp.csr_matrix, y: Any = None) -> Self:
         """Learn weights and directions from X, csr (n_documents, n_terms)."""
-        if self.n_components < 1:
-            raise ValueError(f"n_components must be at least 1: got {self.n_components}")
+        if not isinstance(self.n_components, int | np.integer) or self.n_components < 1:
+            raise ValueError(f"n_components must be a whole number from 1: got {self.n_components!r}")
         if self.weighting not in WEIGHTINGS:
             raise ValueError(f"weighting must be one of {', '.join(WEIGHTINGS)}: got {self.weighting!r}")
         self.weighter_ = WEIGHTINGS[self.weighting]().fit(X)

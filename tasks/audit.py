@@ -38,8 +38,8 @@ def audit(corpus: Corpus) -> dict[str, Any]:
     - `documents`, `empty_texts`: numbers of documents in `train` and `test`, and of those of spaces alone.
     - `classes`: number with a `train` and with a `test` document, and with `both`.
     - `duplicates`: documents of `train` and `test` that repeat an earlier text of their part; `across`, test
-      documents whose text is also a training text; `across_other_label`, those whose label none of its training
-      copies carries.
+      documents whose text is also a training text; `across_other_label`, those whose label none of their
+      training copies carries.
     - `conflicts`: `texts` that occur under several labels in the corpus, and the `documents` that carry them.
     - `untrained`: test `documents` whose class has no training document, and the names of these `classes`.
     - `ceilings`: metric -> bound on what a method reaches that gives equal texts equal answers and knows the

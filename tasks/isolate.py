@@ -25,6 +25,7 @@ from typing import Any
 PRELOAD = [
     "__main__",
     "numpy",
+    "optuna.distributions",
     "scipy.sparse",
     "pyarrow.parquet",
     "sklearn.decomposition",

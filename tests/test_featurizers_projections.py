@@ -61,7 +61,7 @@ def test_lsi_of_one_document_is_its_length() -> None:
     np.testing.assert_allclose(method.transform(X[0]), [[np.linalg.norm(X[0].toarray())]], rtol=1e-6)
 
 
-@pytest.mark.parametrize("params", [{"n_components": 0}, {"weighting": "tf-idf"}])
+@pytest.mark.parametrize("params", [{"n_components": 0}, {"n_components": 2.5}, {"weighting": "tf-idf"}])
 def test_lsi_names_the_value_it_refuses(params: dict) -> None:
     value = next(iter(params.values()))
     with pytest.raises(ValueError, match=f"got {value!r}"):
@@ -113,6 +113,11 @@ def test_lsa_pca_with_all_components_keeps_every_distance() -> None:
         assert np.linalg.norm(features[i] - features[j]) == pytest.approx(
             np.linalg.norm(x[i] - x[j]), rel=1e-4
         )
+
+
+def test_lsa_pca_names_the_value_it_refuses() -> None:
+    with pytest.raises(ValueError, match="whole number from 1: got 'ten'"):
+        lsa_pca.build(n_components="ten").fit(X)
 
 
 def test_lsa_pca_refuses_one_document() -> None:

@@ -51,9 +51,7 @@ def test_nothing_to_find() -> None:
 def test_several_labels_are_refused() -> None:
     indicator = csr_matrix(np.array([[1, 1]]))
     corpus = Corpus(["one"], indicator, ["two"], indicator, ["a", "b"], "toy", "")
-    with pytest.raises(
-        InputError, match="toy: an audit needs one label a document, got an indicator of 2 labels"
-    ):
+    with pytest.raises(InputError, match="toy: an audit needs one label a document, got .* 2 labels"):
         audit(corpus)
 
 

@@ -1,4 +1,4 @@
-"""Every data set: its pins (counts, first, middle, last document), and what happens to damaged or missing files."""
+"""Every data set: its pins (counts, first, middle, last document), and damaged or missing files."""
 
 import hashlib
 import importlib
@@ -15,25 +15,49 @@ from tasks import InputError, catalogue
 from tasks.datasets import Corpus, _cachopo
 from tasks.tokens import RULES
 
-# Per part: documents, the first, middle and last one (label, start, sha1 of the whole text), documents a class.
+# A part: documents; the first, middle and last one (label, start, sha1 of the whole text); documents a class.
 # The class counts are those of the tables on the data sets' home page.
 PINS = {
     "r8": {
         "train": (
             5485,
             [
-                ("earn", "champion products ch approves stock split champion products ", "f0d70354179854dcd1c23218ca6d6eb8973cbb08"),
-                ("trade", "peru short term trade lines rise to mln dlrs peru s short te", "87d25508ce048269c0fa5d4b100c48e97153a4f0"),
-                ("ship", "australian unions launch new south wales strikes australian ", "0aff28165ad939df381a9a228c97dec01e30aa8e"),
+                (
+                    "earn",
+                    "champion products ch approves stock split champion products ",
+                    "f0d70354179854dcd1c23218ca6d6eb8973cbb08",
+                ),
+                (
+                    "trade",
+                    "peru short term trade lines rise to mln dlrs peru s short te",
+                    "87d25508ce048269c0fa5d4b100c48e97153a4f0",
+                ),
+                (
+                    "ship",
+                    "australian unions launch new south wales strikes australian ",
+                    "0aff28165ad939df381a9a228c97dec01e30aa8e",
+                ),
             ],
             "1596 253 2840 41 190 206 108 251",
         ),
         "test": (
             2189,
             [
-                ("trade", "asian exporters fear damage from u s japan rift mounting tra", "35fa419f524b4d140052eb9f42eb8ece8c6d1cb1"),
-                ("earn", "ione inc six months march net shr two cts vs n a net revs no", "d6f179d71a1815b0e5aba5ba00c6eb5a809b6dd8"),
-                ("ship", "japan india conference cuts gulf war risk charges the japan ", "33db09c001a39571c085cf6c183e108e96e87fff"),
+                (
+                    "trade",
+                    "asian exporters fear damage from u s japan rift mounting tra",
+                    "35fa419f524b4d140052eb9f42eb8ece8c6d1cb1",
+                ),
+                (
+                    "earn",
+                    "ione inc six months march net shr two cts vs n a net revs no",
+                    "d6f179d71a1815b0e5aba5ba00c6eb5a809b6dd8",
+                ),
+                (
+                    "ship",
+                    "japan india conference cuts gulf war risk charges the japan ",
+                    "33db09c001a39571c085cf6c183e108e96e87fff",
+                ),
             ],
             "696 121 1083 10 81 87 36 75",
         ),
@@ -42,19 +66,43 @@ PINS = {
         "train": (
             6532,
             [
-                ("cocoa", "bahia cocoa review showers continued throughout the week in ", "0ac1954c9b312c3d2da79f5b35532d5972f2d513"),
-                ("acq", "union uco to sell union flonetics unit union corp said it ag", "c9b37e6c840c809e97a00a653b823eeeb8579f1c"),
-                ("ship", "australian unions launch new south wales strikes australian ", "0aff28165ad939df381a9a228c97dec01e30aa8e"),
+                (
+                    "cocoa",
+                    "bahia cocoa review showers continued throughout the week in ",
+                    "0ac1954c9b312c3d2da79f5b35532d5972f2d513",
+                ),
+                (
+                    "acq",
+                    "union uco to sell union flonetics unit union corp said it ag",
+                    "c9b37e6c840c809e97a00a653b823eeeb8579f1c",
+                ),
+                (
+                    "ship",
+                    "australian unions launch new south wales strikes australian ",
+                    "0aff28165ad939df381a9a228c97dec01e30aa8e",
+                ),
             ],
-            "1596 31 22 6 46 90 31 15 54 3 253 3 2840 4 10 58 70 41 6 15 7 5 190 33 26 2 37 4 11 13 7 6 206 123 24 3 "
-            "13 13 1 2 37 19 31 108 9 97 2 17 251 19 14 8",
+            "1596 31 22 6 46 90 31 15 54 3 253 3 2840 4 10 58 70 41 6 15 7 5 190 33 26 2 37 4 11 13 7 6 206 123 24 "
+            "3 13 13 1 2 37 19 31 108 9 97 2 17 251 19 14 8",
         ),
         "test": (
             2568,
             [
-                ("trade", "asian exporters fear damage from u s japan rift mounting tra", "35fa419f524b4d140052eb9f42eb8ece8c6d1cb1"),
-                ("crude", "major u s pipeline may be closed several days the operator o", "a05c2ab8aab9b9f1841b2b864936a2d1f57a75a8"),
-                ("gold", "six killed in south african gold mine accident six black min", "28c907fb9590c7830d2824a05dc25743bcef5944"),
+                (
+                    "trade",
+                    "asian exporters fear damage from u s japan rift mounting tra",
+                    "35fa419f524b4d140052eb9f42eb8ece8c6d1cb1",
+                ),
+                (
+                    "crude",
+                    "major u s pipeline may be closed several days the operator o",
+                    "a05c2ab8aab9b9f1841b2b864936a2d1f57a75a8",
+                ),
+                (
+                    "gold",
+                    "six killed in south african gold mine accident six black min",
+                    "28c907fb9590c7830d2824a05dc25743bcef5944",
+                ),
             ],
             "696 19 9 5 15 22 13 9 17 1 121 3 1083 7 8 15 20 10 4 2 4 1 81 11 12 1 12 4 3 5 4 1 87 28 12 1 "
             "9 6 2 3 12 1 9 36 6 25 3 10 75 11 9 5",
@@ -64,23 +112,47 @@ PINS = {
         "train": (
             11293,
             [
-                ("alt.atheism", "alt atheism faq atheist resources archive name atheism resou", "39a1098642d1a316d9a089837a26a72d9e1588b0"),
-                ("rec.sport.baseball", "re hispanic all star team icop csa bu edu antonio pera write", "dec48ac33622af91dbef53754d2657cd0bc8f0f9"),
-                ("talk.religion.misc", "re albert sabin in article apr nntpd cxo dec com sharpe nmes", "8139c6cdd149df731c103ada55ae8a08b049d850"),
+                (
+                    "alt.atheism",
+                    "alt atheism faq atheist resources archive name atheism resou",
+                    "39a1098642d1a316d9a089837a26a72d9e1588b0",
+                ),
+                (
+                    "rec.sport.baseball",
+                    "re hispanic all star team icop csa bu edu antonio pera write",
+                    "dec48ac33622af91dbef53754d2657cd0bc8f0f9",
+                ),
+                (
+                    "talk.religion.misc",
+                    "re albert sabin in article apr nntpd cxo dec com sharpe nmes",
+                    "8139c6cdd149df731c103ada55ae8a08b049d850",
+                ),
             ],
             "480 584 572 590 578 593 585 594 598 597 600 595 591 594 593 598 545 564 465 377",
         ),
         "test": (
             7528,
             [
-                ("alt.atheism", "re about the bible quiz answers in article healta saturn wwc", "18b6cae818f04c99d6db231ad5aa3320402782e3"),
-                ("rec.sport.baseball", "re jewish baseball players in article apr princeton edu roge", "d297c105e18b45933cd742e68a7be88897e21c5b"),
-                ("talk.religion.misc", "re i ll see your demand and raise you was re after years etc", "9f1db384437c400e40ffc516c8436a36949e49b7"),
+                (
+                    "alt.atheism",
+                    "re about the bible quiz answers in article healta saturn wwc",
+                    "18b6cae818f04c99d6db231ad5aa3320402782e3",
+                ),
+                (
+                    "rec.sport.baseball",
+                    "re jewish baseball players in article apr princeton edu roge",
+                    "d297c105e18b45933cd742e68a7be88897e21c5b",
+                ),
+                (
+                    "talk.religion.misc",
+                    "re i ll see your demand and raise you was re after years etc",
+                    "9f1db384437c400e40ffc516c8436a36949e49b7",
+                ),
             ],
             "319 389 394 392 385 392 390 395 398 397 399 396 393 396 394 398 364 376 310 251",
         ),
     },
-}  # fmt: skip
+}
 CACHOPO = ("r8", "r52", "20ng-allterms")
 
 

@@ -161,6 +161,9 @@ def _run(
         if is_new:
             isolate.warm()
         progress.say("loading Prefect")
+        from prefect import tags
+
+        from flows.abandoned import crash_abandoned_runs, owner_tag
         from flows.benchmark import benchmark, task_runner
 
         if is_new:
@@ -168,8 +171,9 @@ def _run(
             Tracker(read_settings(home)).prepare()
         progress.say("waiting for the Prefect server")
         server.wait(info)
+        crash_abandoned_runs()
         progress.say("")
-        with contextlib.redirect_stdout(sys.stderr):
+        with contextlib.redirect_stdout(sys.stderr), tags(owner_tag()):
             benchmark.with_options(task_runner=task_runner(engine))(  # type: ignore[arg-type]
                 datasets=list(request.datasets),
                 methods=list(request.methods),
