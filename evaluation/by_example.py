@@ -48,8 +48,8 @@ def search_by_example(
 
     train, test: csr or dense, (n_train, n_features) and (n_test, n_features), both of one kind, not modified.
     train_targets, test_targets: (n_train,) and (n_test,) ints; a training document is relevant to a query of
-    its class. Cosines are compared as float32; a zero vector has cosine 0 to all. Memory: one copy of the
-    features (float32 if csr, float64 if dense) and 64 MB.
+    its class. Cosines are compared as float32; a zero vector has cosine 0 to all. Memory: a float64 copy
+    or two of the features and 64 MB.
 
     Equal scores are averaged over their orders, so that no measure depends on the order of the documents.
     Average precision sums (R_n - R_(n-1)) P_n over the distinct scores; precision at k is the expected number

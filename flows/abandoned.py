@@ -100,7 +100,9 @@ def _is_dead(owner: str) -> bool:
         hostname, pid, created = owner.rsplit(":", 2)
         if hostname != socket.gethostname():
             return False
-        return abs(psutil.Process(int(pid)).create_time() - float(created)) > CLOCK_SECONDS
+        process = psutil.Process(int(pid))
+        is_zombie = process.status() == psutil.STATUS_ZOMBIE  # dead, and its parent has not noticed
+        return is_zombie or abs(process.create_time() - float(created)) > CLOCK_SECONDS
     except psutil.NoSuchProcess:
         return True
     except ValueError:

@@ -197,12 +197,16 @@ class Recorder:
             return record if self.tracker.exists() else None
         return None
 
+    def _agrees(self, cell: Cell, record: dict[str, Any]) -> bool:
+        # Opening the result verifies it: one that was damaged since is computed again here.
+        return record["metrics"] == self.store.open(cell.references["evaluate"]).json("metrics")
+
     def finish(self, cell: Cell, error: str | None) -> dict[str, Any]:
         """Return the cell's row after recording it."""
         cached = cell.key in self._stored
         with locked(self.index.folder / f".{cell.key}.lock"):
             record = self._recorded(cell) if error is None else None
-            if record is None or not cached:
+            if record is None or not cached or not self._agrees(cell, record):
                 record = self._record(cell, error, record)
             elif self.sweep not in record["sweeps"]:
                 self.tracker.tag(record["run_id"], f"sweep.{self.sweep}", "1")

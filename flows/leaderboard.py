@@ -28,10 +28,10 @@ LATEX = {
 class Summary:
     """One method on one data set under one protocol, over its seeds.
 
-    `mean` and `half_width` (of the 95 % interval, Student's t; nan for one seed) go by metric, in fractions. `seconds`
-    is the sum over stages, its mean over seeds; `peak_mb` the largest. `params` holds each distinct setting that was
-    chosen, `on_border` the parameters whose best value is an end of what was searched. `errors` are the distinct
-    reasons of the `n_failed` seeds. With `n_seeds` 0 nothing was measured.
+    `mean` and `half_width` (of the 95 % interval, Student's t; nan for one seed) go by metric, in fractions.
+    `seconds` is the sum over stages, its mean over seeds; `peak_mb` the largest. `params` holds each distinct
+    setting that was chosen, `on_border` the parameters whose best value is an end of what was searched.
+    `errors` are the distinct reasons of the `n_failed` seeds. With `n_seeds` 0 nothing was measured.
     """
 
     dataset: str
@@ -205,7 +205,7 @@ def to_json(rows: Iterable[Mapping[str, Any]], metric: str = "accuracy") -> str:
 
 
 def to_csv(rows: Iterable[Mapping[str, Any]], metric: str = "accuracy") -> str:
-    """Return comma-separated values: every metric as a fraction at full precision, `<metric>_95` its half-width."""
+    """Return CSV: each metric as a fraction at full precision, and its half-width as `<metric>_95`."""
     import csv
     import io
 
@@ -247,7 +247,7 @@ def _pipes(cells: Sequence[str]) -> str:
 
 
 def to_latex(rows: Iterable[Mapping[str, Any]], metric: str = "accuracy") -> str:
-    r"""Return one LaTeX table (booktabs) for each data set and protocol; values in percent, the best in bold."""
+    r"""Return a LaTeX table (booktabs) for each data set and protocol; in percent, the best in bold."""
     lines = [r"% needs \usepackage{booktabs}"]
     for (dataset, protocol), table in _tables(summarise(rows, metric)):
         headings = [escape_latex(heading) for heading in ("method", *_headings(metric, ""))]

@@ -1,7 +1,7 @@
-"""The exported file: a fitted representation and its probe in one .npz, without pickle, and what it does to new texts.
+"""The exported file: a fitted representation and its probe in one .npz without pickle, applied to new texts.
 
-The file is a zip of .npy arrays, `featurizer/<name>` and `probe/<name>`, and of `manifest.json`, which holds everything
-else: where the model comes from, the token rule, the vocabulary, the class names, and the sha256 of each array.
+The file is a zip of .npy arrays, `featurizer/<name>` and `probe/<name>`, and of `manifest.json`, which holds
+the rest: the run the model comes from, token rule, vocabulary, class names, and the sha256 of each array.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ PARTS = ("featurizer", "probe")
 
 @dataclass(frozen=True)
 class Model:
-    """A fitted representation and its probe: `manifest` (JSON values) and `arrays`, named `featurizer/...`, `probe/...`."""
+    """A fitted representation and its probe: `manifest` (JSON values) and `arrays`, named as in the file."""
 
     manifest: Mapping[str, Any]
     arrays: "Mapping[str, np.ndarray]"
@@ -72,7 +72,7 @@ class Model:
         return cls(manifest, arrays)
 
     def save(self, path: Path) -> None:
-        """Write the model to `path`, which appears whole or not at all. The same model gives the same bytes."""
+        """Write the model to `path`, whole or not at all. The same model gives the same bytes."""
         import numpy as np
 
         temporary = path.with_name(f".{path.name}.{os.getpid()}")
@@ -117,7 +117,8 @@ class Model:
             raise ValueError(f"its manifest says format {manifest['format']!r}")
         if manifest["version"] != VERSION:
             raise InputError(
-                f"{path} has format version {manifest['version']!r}, and this textbench reads {VERSION}; export it again"
+                f"{path} has format version {manifest['version']!r}, this textbench reads {VERSION}; "
+                "export it again"
             )
         with np.load(path, allow_pickle=False) as loaded:
             arrays = {name: loaded[name] for name in loaded.files if name != MANIFEST}
@@ -127,14 +128,14 @@ class Model:
         return cls(manifest, arrays)
 
     def features(self, texts: Sequence[str]) -> "np.ndarray | csr_matrix":
-        """Return the texts' features, csr or float32 (n_texts, n_features), to the bit as the run computed them."""
+        """Return the texts' features, csr or float32 (n_texts, n_features): the same bits as in the run."""
         from threadpoolctl import threadpool_limits
 
         with threadpool_limits(self.manifest["threads"]):
             return self._featurizer.transform(self._documents(texts))
 
     def labels(self, texts: Sequence[str]) -> "tuple[list[str], np.ndarray]":
-        """Return the class that the probe gives each text, and by how much it is ahead of the second, (n_texts,)."""
+        """Return the class the probe gives each text, and how far it is ahead of the second, (n_texts,)."""
         from tasks.evaluate import _margin
 
         features = self.features(texts)

@@ -79,7 +79,7 @@ class Run:
             ) from error
 
     def open(self, name: str) -> Artifact:
-        """Return the artifact "result", or "corpus", "vectors", "choice" or "features" that it was made from."""
+        """Return the artifact "result", or the "corpus", "vectors", "choice" or "features" behind it."""
         if name == "result":
             return self._open(self.reference)
         if name == "features":

@@ -24,7 +24,7 @@ import tomllib
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -150,21 +150,24 @@ def wait(info: ServerInfo, timeout: float = 90.0) -> ServerInfo:
 
     Raises ServerError with the end of the server's log when it died or did not answer in time.
     """
-    deadline = time.monotonic() + (min(timeout, CONFIGURED_SECONDS) if info.configured else timeout)
+    with nullcontext() if info.configured else hold(info.home):
+        _poll(info, min(timeout, CONFIGURED_SECONDS) if info.configured else timeout)
+    return info
+
+
+def _poll(info: ServerInfo, timeout: float) -> None:
+    deadline = time.monotonic() + timeout
     while not healthy(info.api_url):
-        if info.configured and time.monotonic() > deadline:
+        if not info.configured and not _running(info.home):
+            raise ServerError(f"the Prefect server ended while it was starting:\n{_log_tail(info.home)}")
+        if time.monotonic() > deadline and info.configured:
             raise ServerError(
                 f"the configured Prefect server {info.api_url} does not answer; start it, or unset "
                 "PREFECT_API_URL (environment or Prefect profile) and textbench starts one of its own"
             )
-        if not info.configured and not _running(info.home):
-            raise ServerError(f"the Prefect server ended while it was starting:\n{_log_tail(info.home)}")
         if time.monotonic() > deadline:
             raise ServerError(f"no answer from {info.api_url} in {timeout:g} s:\n{_log_tail(info.home)}")
         time.sleep(0.05)
-    if not info.configured:
-        touch(info.home)
-    return info
 
 
 def healthy(api_url: str, timeout: float = 2.0) -> bool:

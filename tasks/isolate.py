@@ -1,7 +1,8 @@
 """Isolation: run one computation in a child process of its own, measured and limited.
 
-Children are forked from a server that has the numeric libraries loaded, so that starting one takes milliseconds. The
-server, and with it every child, dies with the process that started it. What crosses between the processes is JSON.
+Children are forked from a server that has the numeric libraries loaded, so that starting one takes
+milliseconds. The server, and with it every child, dies with the process that started it. What crosses between
+them is JSON.
 """
 
 import contextlib
@@ -68,11 +69,11 @@ def run(
     memory_limit: float | None = None,
     threads: int = 1,
 ) -> dict[str, Any]:
-    """Call `function` ("module:name") with the JSON object `payload` in a child and return the JSON object it returns.
+    """Call `function` ("module:name") with the JSON object `payload` in a child; return the object it returns.
 
-    `time_limit` is in seconds, `memory_limit` in megabytes of resident memory; over either, the child alone is killed.
-    `threads` is the number of threads its linear algebra may use. Raises CellError with the child's reason, or OSError
-    when the child met one (a full disk).
+    `time_limit` is in seconds, `memory_limit` in megabytes of resident memory; over either, the child alone
+    is killed. `threads` is the number of threads its linear algebra may use. Raises CellError with the child's
+    reason, or OSError when the child met one (a full disk).
     """
     receiver, sender = multiprocessing.Pipe(duplex=False)
     arguments = (function, json.dumps(payload), threads, sender)
@@ -96,7 +97,7 @@ def run(
 
 @contextlib.contextmanager
 def _may_have_children() -> Iterator[None]:
-    """Let a process that is itself a daemon, such as a Dask worker, start a child; ours dies with it anyway."""
+    """Let a process that is itself a daemon, such as a Dask worker, start a child; ours dies with it."""
     config = multiprocessing.process.current_process()._config  # type: ignore[attr-defined]
     with _STARTING:  # or one thread puts the mark back before another has started its child
         daemon = config.pop("daemon", None)
@@ -156,11 +157,10 @@ def _child(function: str, payload: str, threads: int, sender: Connection) -> Non
 
 def _failure(error: BaseException) -> dict[str, Any]:
     first_line = str(error).strip().partition("\n")[0]
-    is_os = isinstance(error, OSError)
     return {
         "error": f"{type(error).__name__}: {first_line}" if first_line else type(error).__name__,
-        "errno": error.errno if is_os else None,
-        "filename": str(error.filename or "") if is_os else "",
+        "errno": error.errno if isinstance(error, OSError) else None,
+        "filename": str(error.filename or "") if isinstance(error, OSError) else "",
         "traceback": "".join(traceback.format_exception(error)),
     }
 
@@ -169,9 +169,9 @@ def _die_with_parent() -> None:
     if sys.platform == "linux":
         set_parent_death_signal = 1
         ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
-    # Our parent is the server, which lives as long as anyone holds its pipe. It hands every child an end of it, and
-    # this one would keep the server, and so itself, running after the process that started both is gone.
-    server = forkserver._forkserver  # type: ignore[attr-defined]
+    # Our parent is the server, which lives as long as anyone holds its pipe. It hands every child an end of
+    # it, and ours would keep the server, and so us, running after the process that started both is gone.
+    server: Any = forkserver._forkserver
     if server._forkserver_alive_fd is not None:
         os.close(server._forkserver_alive_fd)
         server._forkserver_alive_fd = None

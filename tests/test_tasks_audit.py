@@ -30,8 +30,8 @@ def test_worked_by_hand() -> None:
     assert found["documents"] == {"train": 7, "test": 8}
     assert found["classes"] == {"train": 3, "test": 4, "both": 3}
     assert found["empty_texts"] == {"train": 2, "test": 1}
-    # Training repeats "one" twice. Test repeats "two" and "four". Across: one, two, two, three and the empty text;
-    # "two" is 1 in training and 0 or 3 in the test part, while a training copy of "one" has label 1 as well.
+    # Training repeats "one" twice. Test repeats "two" and "four". Across: one, two, two, three and the empty
+    # text; "two" is 1 in training and 0 or 3 in the test part; a training copy of "one" has label 1 as well.
     assert found["duplicates"] == {"train": 2, "test": 2, "across": 5, "across_other_label": 2}
     # "one" is 0 and 1 (4 documents), "two" 1, 0 and 3 (3 documents), "four" 3 and 0 (2 documents).
     assert found["conflicts"] == {"texts": 3, "documents": 9}
@@ -51,7 +51,7 @@ def test_nothing_to_find() -> None:
 def test_several_labels_are_refused() -> None:
     indicator = csr_matrix(np.array([[1, 1]]))
     corpus = Corpus(["one"], indicator, ["two"], indicator, ["a", "b"], "toy", "")
-    with pytest.raises(InputError, match="toy: an audit needs one label a document, got .* 2 labels"):
+    with pytest.raises(InputError, match=r"toy: an audit needs one label a document, got .* 2 labels"):
         audit(corpus)
 
 
@@ -89,3 +89,6 @@ def test_data_sets_of_the_repository(name: str) -> None:
     test_labels = set(zip(corpus.test_texts, corpus.test_targets.tolist(), strict=True))
     assert len(test_labels) == len(set(corpus.test_texts))
     assert found["ceilings"]["accuracy"] == found["ceilings"]["macro_f1"] == 1.0
+    # A class of fewer than ten training documents cannot fill a list of ten.
+    n_relevant = np.bincount(corpus.train_targets)[corpus.test_targets]
+    assert found["ceilings"]["precision_at_10"] == pytest.approx(np.minimum(n_relevant, 10).mean() / 10)

@@ -76,8 +76,8 @@ def test_encode_repeats_vectorize(r8: tuple[list[str], list[str]], rule: TokenRu
 
 
 def test_stop_words_come_before_the_stemmer() -> None:
-    # SMART lists "having", "uses", "the", "and" and "are". It lists "us" too, but the "us" that Porter makes of
-    # "usings" stays.
+    # SMART lists "having", "uses", "the", "and" and "are". It lists "us" too, but the "us" that
+    # Porter makes of "usings" stays.
     rule = RULES["letters-stop-stem"]
     assert _terms_of("Having uses: the usings, caresses and ponies are relational.", rule) == [
         "us",

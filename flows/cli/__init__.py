@@ -1,5 +1,6 @@
 """The command line: one file a command. What is slow to import is imported inside the commands."""
 
+import os
 import sys
 
 import typer
@@ -40,3 +41,7 @@ def main() -> None:
     except InputError as error:
         print(f"textbench: {error}", file=sys.stderr)
         sys.exit(2)
+    except KeyboardInterrupt:
+        print("textbench: stopped; the same command goes on where this one was", file=sys.stderr)
+        # Not sys.exit: it would wait for threads that wait for computations; those end with this process.
+        os._exit(130)

@@ -60,7 +60,7 @@ def _print(check: Check) -> None:
 
     grid = Table.grid(padding=(0, 2))
     grid.add_column(width=7)
-    grid.add_column(width=14)
+    grid.add_column(width=18)
     grid.add_column(overflow="fold")
     style = "green" if check.ok else "red" if check.required else "yellow"
     text = check.found if check.ok else f"{check.found}. {check.remedy}"
@@ -69,7 +69,7 @@ def _print(check: Check) -> None:
 
 
 def checks() -> Iterator[Check]:
-    """Yield every check, the quick ones first. Those that need the results folder are left out if there is none."""
+    """Yield every check; those that need the results folder are left out if there is none."""
     yield _python()
     yield from _libraries()
     yield _machine()
@@ -107,7 +107,7 @@ def _python() -> Check:
 
 
 def _libraries() -> Iterator[Check]:
-    """Compare the main libraries with requirements.lock: a missing one is a failure, another version a warning."""
+    """Compare the main libraries with requirements.lock: a missing one fails, another version warns."""
     import re
     from importlib import metadata
 

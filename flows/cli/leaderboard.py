@@ -1,11 +1,14 @@
 """`textbench leaderboard`: what every finished run found, best first."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tasks import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 TABLE = "table"
 
@@ -48,12 +51,12 @@ def leaderboard(
         output = "json"
     _check(metric, protocol, output, [TABLE, *FORMATS])
     home = home_folder()
-    rows = _mlflow_rows(home) if from_mlflow else _index_rows(home)
-    _check_names("data set", dataset, "dataset", rows)
-    _check_names("method", method, "method", rows)
+    found = _mlflow_rows(home) if from_mlflow else _index_rows(home)
+    _check_names("data set", dataset, "dataset", found)
+    _check_names("method", method, "method", found)
     rows = latest(
         row
-        for row in rows
+        for row in found
         if (not dataset or row["dataset"] in dataset)
         and (not method or row["method"] in method)
         and (not protocol or row["protocol"] == protocol)
@@ -91,13 +94,13 @@ def _check_names(
         catalogue.pick(kind, name, choices)
 
 
-def _index_rows(home: Any) -> list[dict[str, Any]]:
+def _index_rows(home: "Path") -> list[Mapping[str, Any]]:
     from flows.cells import Index
 
-    return Index(home).rows()
+    return list(Index(home).rows())
 
 
-def _mlflow_rows(home: Any) -> list[dict[str, Any]]:
+def _mlflow_rows(home: "Path") -> list[Mapping[str, Any]]:
     from tasks.tracking import Tracker, TrackingError, read_settings
 
     tracker = Tracker(read_settings(home))

@@ -119,7 +119,7 @@ def _print(entries: Sequence[Mapping[str, Any]], details: Sequence[str], as_json
     for entry in entries:
         grid = Table.grid()
         grid.add_column(width=width)
-        grid.add_column()
+        grid.add_column(overflow="fold")
         grid.add_row(Text(entry["name"], style="bold"), Text(str(entry["description"])))
         for detail in details:
             value = entry[detail]

@@ -9,8 +9,6 @@ import typer
 from tasks import InputError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rich.console import Console
 
     from flows.runs import Run
@@ -43,7 +41,7 @@ def show(
 
 
 def describe(run: "Run") -> dict[str, Any]:
-    """Return all that is known of a run as JSON values; what is no longer in the store is None, and `note` says why."""
+    """Return all that is known of a run as JSON values; what is not in the store is None, `note` says why."""
     from flows.runs import read_audit
 
     row = run.row
@@ -52,7 +50,7 @@ def describe(run: "Run") -> dict[str, Any]:
         "audit": None,
         "recipe": None,
         "predictions": None,
-        "mlflow": _mlflow(run.home, row),
+        "mlflow": _mlflow(row),
         "note": None,
     }
     try:
@@ -82,7 +80,7 @@ def _recipe(run: "Run", meta: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _mlflow(home: "Path", row: Mapping[str, Any]) -> str:
+def _mlflow(row: Mapping[str, Any]) -> str:
     """Return the command that opens the run's MLflow page, or its address."""
     address = row["tracking_uri"]
     return f"mlflow ui --backend-store-uri {address}" if address.startswith("sqlite") else address
@@ -179,12 +177,13 @@ def audit_in_words(audit: Mapping[str, Any]) -> list[str]:
         lines.append(f"{empty['train']:,} training and {empty['test']:,} test texts are empty.")
     if twice["train"] or twice["test"]:
         lines.append(
-            f"{twice['train']:,} training and {twice['test']:,} test documents repeat an earlier text of their part."
+            f"{twice['train']:,} training and {twice['test']:,} test documents "
+            "repeat an earlier text of their part."
         )
     if twice["across"]:
         lines.append(
-            f"{twice['across']:,} test texts are also training texts, {twice['across_other_label']:,} of them "
-            "only under other labels."
+            f"{twice['across']:,} test texts are also training texts, "
+            f"{twice['across_other_label']:,} of them only under other labels."
         )
     if mixed["texts"]:
         lines.append(

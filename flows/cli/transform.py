@@ -21,7 +21,7 @@ def transform(
     texts: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Text files (.txt), one document each; - or nothing reads standard input, one document a line.",
+            help="Text files (.txt), a document each; - or nothing reads standard input, a document a line.",
             show_default=False,
         ),
     ] = None,

@@ -5,9 +5,7 @@ from typing import Annotated
 import typer
 
 
-def up(
-    json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
-) -> None:
+def up(json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False) -> None:
     """Start the Prefect server, unless one is configured or running, and print where its page is.
 
     It stops by itself after half an hour without use ($TEXTBENCH_SERVER_IDLE_SECONDS), or by `textbench down`.

@@ -1,0 +1,48 @@
+"""The command line as a process of its own, for tests that kill it, starve it or change its code."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+PROJECT = Path(__file__).resolve().parent.parent
+MAIN = "import sys; from flows.cli import main; sys.argv[0] = 'textbench'; main()"
+
+
+def start(
+    arguments: Sequence[str], home: Path, project: Path = PROJECT, variables: Mapping[str, str] | None = None
+) -> "subprocess.Popen[str]":
+    """Start `textbench ARGUMENTS` from the code in `project`, with its results in `home`."""
+    environment = os.environ | {"TEXTBENCH_HOME": str(home), "PYTHONPATH": str(project), "COLUMNS": "200"}
+    return subprocess.Popen(
+        [sys.executable, "-c", MAIN, *arguments],
+        env=environment | dict(variables or {}),
+        cwd=project,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        text=True,
+    )
+
+
+def textbench(
+    *arguments: str,
+    home: Path,
+    code: int = 0,
+    project: Path = PROJECT,
+    variables: Mapping[str, str] | None = None,
+) -> tuple[str, str]:
+    """Run `textbench ARGUMENTS`, expect the exit code, and return what it printed: (output, errors)."""
+    process = start(arguments, home, project, variables)
+    output, errors = process.communicate(timeout=600)
+    assert process.returncode == code, f"exit code {process.returncode}\n{output}\n{errors}"
+    return output, errors
+
+
+def rows_of(output: str) -> list[dict[str, Any]]:
+    """Return the JSON Lines of a run, in the order of data set, method and seed."""
+    rows = [json.loads(line) for line in output.splitlines()]
+    return sorted(rows, key=lambda row: (row["dataset"], row["method"], row["seed"]))

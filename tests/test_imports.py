@@ -1,0 +1,106 @@
+"""The house rules about imports, read from the source: which room may import which, and what nobody imports."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).resolve().parent.parent
+# What a room may import of the project.
+ALLOWED = {
+    "flows": {"flows", "tasks", "featurizers", "evaluation"},
+    "tasks": {"tasks", "featurizers", "evaluation"},
+    "featurizers": {"featurizers"},
+    "evaluation": {"evaluation"},
+}
+# featurizers and evaluation know nothing of what runs and records them.
+PLUMBING = {"prefect", "prefect_dask", "mlflow", "optuna", "dask", "distributed"}
+PICKLES = {"pickle", "joblib", "cloudpickle", "dill", "marshal", "shelve"}
+SLOW = (
+    "sklearn",
+    "mlflow",
+    "prefect",
+    "pandas",
+    "numpy",
+    "optuna",
+    "scipy",
+    "pyarrow",
+    "matplotlib",
+    "gensim",
+)
+FILES = sorted(path for room in ALLOWED for path in (PROJECT / room).rglob("*.py"))
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Yield the dotted name of everything a file imports, wherever in it."""
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, (
+                f"{path}, line {node.lineno}: relative imports escape a recipe's fingerprint"
+            )
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(PROJECT))
+
+
+def test_there_are_files_to_read() -> None:
+    assert {path.relative_to(PROJECT).parts[0] for path in FILES} == set(ALLOWED)
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_imports_go_one_way(path: Path) -> None:
+    room = path.relative_to(PROJECT).parts[0]
+    for name in imports(path):
+        top = name.partition(".")[0]
+        assert top not in set(ALLOWED) - ALLOWED[room], f"{name_of(path)} imports {name}"
+        assert top != "tests", f"{name_of(path)} imports {name}"
+        if room in ("featurizers", "evaluation") and not f"{name}.".startswith("optuna.distributions."):
+            assert top not in PLUMBING, f"{name_of(path)} imports {name}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_nothing_pickles(path: Path) -> None:
+    for name in imports(path):
+        assert not PICKLES & set(name.split(".")), f"{name_of(path)} imports {name}"
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.keyword) and node.arg == "allow_pickle":
+            allowed = node.value.value if isinstance(node.value, ast.Constant) else "a value"
+            assert allowed is False, f"{name_of(path)}, line {node.value.lineno}: allow_pickle is {allowed}"
+
+
+def loaded_by(statement: str) -> set[str]:
+    source = f"{statement}\nimport sys\nprint(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
+    command = [sys.executable, "-c", source]
+    return set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "flows.cli",
+        "flows.cells",
+        "tasks.recipe",
+        "tasks.store",
+        "tasks.isolate",
+        "tasks.catalogue",
+        "tasks.tracking",
+    ],
+)
+def test_what_answers_at_once_imports_nothing_slow(module: str) -> None:
+    assert not set(SLOW) & loaded_by(f"import {module}")
+
+
+def test_planning_a_run_imports_nothing_slow() -> None:
+    statement = (
+        "from flows.cells import Request, plan\n"
+        "cells = plan(Request(['r8'], ['tfidf', 'lsi'], [0, 1]))\n"
+        "assert len({cell.key for cell in cells}) == 3  # tfidf is not seeded\n"
+    )
+    assert not set(SLOW) & loaded_by(statement.replace("== 3", "in (3, 4)"))

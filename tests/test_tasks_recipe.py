@@ -1,0 +1,244 @@
+"""Recipes: what changes a key, what does not, and what no key may hold."""
+
+import importlib.metadata
+import json
+import math
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks import recipe
+from tasks.recipe import Reference, canonical_json, refer
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=20,
+)
+
+
+def forget() -> None:
+    recipe.fingerprint.cache_clear()
+    recipe._version.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def fresh_caches() -> Iterator[None]:
+    forget()
+    yield
+    forget()
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A small project of which recipes are made: a stage, a module it imports inside a function, the store."""
+    sources = {
+        "tasks/__init__.py": '"""Tasks."""\n',
+        "tasks/stage.py": (
+            '"""A stage."""\n\nimport json\n\nfrom tasks import store\n\n\n'
+            'def compute(job):\n    """Compute."""\n    from featurizers import method\n\n'
+            "    return method.apply(job) + 1\n"
+        ),
+        "tasks/store.py": '"""Store."""\n\nVERSION = 1\n',
+        "featurizers/__init__.py": "",
+        "featurizers/method.py": (
+            "import yaml\n\nfrom featurizers.basis import apply\n\n__all__ = ['apply', 'yaml']\n"
+        ),
+        "featurizers/basis.py": "def apply(x):\n    return x\n",
+        "featurizers/stranger.py": "VALUE = 1\n",
+    }
+    for name, text in sources.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    monkeypatch.setattr(recipe, "PROJECT", tmp_path)
+    return tmp_path
+
+
+def key(params: dict[str, Any] | None = None, **more: Any) -> str:
+    forget()
+    return refer("tasks.stage:compute", params or {"k": 1}, **more).key
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def test_order_of_names_does_not_matter() -> None:
+    one = {"a": 1, "b": {"c": [1, 2], "d": None}}
+    other = {"b": {"d": None, "c": [1, 2]}, "a": 1}
+    assert Reference("s", "m:f", one).key == Reference("s", "m:f", other).key
+    assert re.fullmatch("[0-9a-f]{64}", Reference("s", "m:f", one).key)
+
+
+def test_every_part_of_the_recipe_is_in_the_key() -> None:
+    up, other_up = Reference("up", "m:f", {"n": 1}), Reference("up", "m:f", {"n": 2})
+    references = [
+        Reference("s", "m:f", {"a": 1}),
+        Reference("t", "m:f", {"a": 1}),
+        Reference("s", "m:g", {"a": 1}),
+        Reference("s", "m:f", {"a": 2}),
+        Reference("s", "m:f", {"a": 1.0}),
+        Reference("s", "m:f", {"a": True}),
+        Reference("s", "m:f", {"a": "1"}),
+        Reference("s", "m:f", {"a": [1]}),
+        Reference("s", "m:f", {"a": 1}, code="c"),
+        Reference("s", "m:f", {"a": 1}, libraries={"numpy": "1"}),
+        Reference("s", "m:f", {"a": 1}, {"x": up}),
+        Reference("s", "m:f", {"a": 1}, {"x": other_up}),
+        Reference("s", "m:f", {"a": 1}, {"y": up}),
+    ]
+    assert len({reference.key for reference in references}) == len(references)
+
+
+def test_order_of_a_list_matters_but_a_tuple_is_a_list() -> None:
+    assert Reference("s", "m:f", {"a": [1, 2]}).key != Reference("s", "m:f", {"a": [2, 1]}).key
+    assert Reference("s", "m:f", {"a": [1, 2]}).key == Reference("s", "m:f", {"a": (1, 2)}).key
+
+
+def test_the_key_survives_json() -> None:
+    up = Reference("up", "m:f", {"text": "naïve ☃", "x": 0.1 + 0.2, "none": None})
+    reference = Reference("s", "m:g", {"k": (1, 2)}, {"up": up}, "code", {"numpy": "2.4"})
+    again = Reference.from_json(json.loads(json.dumps(reference.to_json())))
+    assert again.key == reference.key
+    assert again.inputs["up"].key == up.key
+    assert again.to_json() == json.loads(json.dumps(reference.to_json()))
+
+
+def test_a_label_names_the_method_or_what_it_is_made_of() -> None:
+    corpus = Reference("ingest", "m:f", {"dataset": "r8"})
+    vectors = Reference("vectorize", "m:f", {}, {"corpus": corpus})
+    assert corpus.label == f"r8 {corpus.key[:8]}"
+    assert vectors.label == f"r8 {vectors.key[:8]}"
+    assert Reference("s", "m:f", {}).label == Reference("s", "m:f", {}).key[:8]
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"a": np.float64(1)}, r"float64 in \.a$"),
+        ({"a": {"b": np.int64(1)}}, r"int64 in \.a\.b$"),
+        ({"a": [1, {"b": {1, 2}}]}, r"set in \.a\[\]\.b$"),
+        ({"a": np.array([1])}, r"ndarray in \.a$"),
+        ({"a": math.nan}, r"finite numbers, got nan in \.a$"),
+        ({"a": [-math.inf]}, r"finite numbers, got -inf in \.a\[\]$"),
+        ({"a": Path("x")}, r"PosixPath in \.a$"),
+        ({"a": b"x"}, r"bytes in \.a$"),
+        ({"a": {1: 2}}, r"names are strings, got 1 in \.a$"),
+        ({None: 2}, r"names are strings, got None in the recipe$"),
+        ({"a": np.str_("x")}, r"str_ in \.a$"),
+        ({"a": "\ud800"}, r"in \.a$"),
+    ],
+)
+def test_what_json_cannot_hold_exactly_is_refused(params: dict[Any, Any], message: str) -> None:
+    for make in (lambda: refer("tasks.stage:compute", params), lambda: Reference("s", "m:f", params).key):
+        with pytest.raises(TypeError, match=message):
+            make()
+
+
+@given(JSON)
+def test_canonical_json_reads_back_and_is_its_own_canon(value: Any) -> None:
+    text = canonical_json(value)
+    assert json.loads(text) == value
+    assert canonical_json(json.loads(text)) == text
+
+
+@given(st.dictionaries(st.text(), JSON, min_size=2))
+def test_canonical_json_does_not_see_the_order(value: dict[str, Any]) -> None:
+    assert canonical_json(dict(reversed(value.items()))) == canonical_json(value)
+
+
+def test_a_stage_is_named_like_its_module() -> None:
+    assert refer("tasks.ingest:compute", {}).stage == "ingest"
+    assert refer("tasks.ingest:compute", {}, stage="other").stage == "other"
+
+
+CHANGES = {
+    "a line of the stage": ("tasks/stage.py", "+ 1", "+ 2"),
+    "a line of what it imports in a function": ("featurizers/method.py", "'yaml'", "'yaml', 'json'"),
+    "a line of what that imports": ("featurizers/basis.py", "return x", "return -x"),
+    "a line of a package it stands in": ("tasks/__init__.py", "Tasks", 'Tasks."""\nX = 1\n"""More'),
+}
+KEEPS = {
+    "a docstring of a module": ("tasks/stage.py", '"""A stage."""', '"""The same stage, said better."""'),
+    "no docstring": ("tasks/stage.py", '    """Compute."""\n', ""),
+    "a comment": ("tasks/stage.py", "+ 1", "+ 1  # why"),
+    "formatting": ("tasks/stage.py", "method.apply(job) + 1", "(\n        method.apply( job )+1\n    )"),
+    "the store": ("tasks/store.py", "VERSION = 1", "VERSION = 2"),
+    "a module nobody imports": ("featurizers/stranger.py", "1", "2"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
+def test_changed_code_changes_the_key(project: Path, change: tuple[str, str, str]) -> None:
+    before = key()
+    edit(project / change[0], *change[1:])
+    assert key() != before
+
+
+@pytest.mark.parametrize("change", KEEPS.values(), ids=KEEPS.keys())
+def test_what_computes_the_same_keeps_the_key(project: Path, change: tuple[str, str, str]) -> None:
+    before = key()
+    edit(project / change[0], *change[1:])
+    assert key() == before
+
+
+def test_modules_loaded_by_name_count(project: Path) -> None:
+    assert key(modules=["featurizers.stranger"]) != key()
+    before = key(modules=["featurizers.stranger"])
+    edit(project / "featurizers/stranger.py", "1", "2")
+    assert key(modules=["featurizers.stranger"]) != before
+
+
+def test_a_file_of_the_users_counts_by_what_it_holds(project: Path, tmp_path: Path) -> None:
+    mine, moved = tmp_path / "mine.py", tmp_path / "elsewhere.py"
+    mine.write_text("from featurizers import stranger\nX = 1\n")
+    moved.write_text('"""Documented."""\nfrom featurizers import stranger\nX = 1\n')
+    before = key(modules=[str(mine)])
+    assert key(modules=[str(moved)]) == before
+    edit(project / "featurizers/stranger.py", "1", "2")
+    assert key(modules=[str(mine)]) != before
+
+
+def test_a_module_that_is_not_there_is_refused(project: Path) -> None:
+    with pytest.raises(ValueError, match="tasks.no_such_stage"):
+        refer("tasks.no_such_stage:compute", {})
+    with pytest.raises(ValueError, match="featurizers.no_such_method"):
+        refer("tasks.stage:compute", {}, modules=["featurizers.no_such_method"])
+
+
+def library_change(name: str) -> Callable[[str], str]:
+    real = importlib.metadata.version
+    return lambda library: "0.0.1" if library == name else real(library)
+
+
+@pytest.mark.parametrize(
+    ("name", "counts"), [("pyyaml", True), ("numpy", True), ("scipy", True), ("mlflow", False)]
+)
+def test_versions_of_imported_libraries_count(
+    project: Path, monkeypatch: pytest.MonkeyPatch, name: str, counts: bool
+) -> None:
+    before = key()
+    monkeypatch.setattr(importlib.metadata, "version", library_change(name))
+    assert (key() != before) == counts
+
+
+def test_libraries_are_named_with_their_versions(project: Path) -> None:
+    libraries = refer("tasks.stage:compute", {}).libraries
+    assert set(libraries) == {"python", "numpy", "scipy", "yaml"}
+    assert libraries["yaml"] == importlib.metadata.version("pyyaml")
+    assert libraries["numpy"] == np.__version__
+
+
+def test_the_projects_own_libraries_are_all_known() -> None:
+    for stage in ("ingest", "audit", "vectorize", "featurize", "tune", "evaluate"):
+        libraries = refer(f"tasks.{stage}:compute", {}).libraries
+        assert "unknown" not in libraries.values(), stage
