@@ -193,7 +193,7 @@ class Recorder:
     def _recorded(self, cell: Cell) -> dict[str, Any] | None:
         record = self.index.get(cell)
         address = self.tracker.settings.tracking_uri
-        if record and record["attempt"] == self.attempt and record["tracking_uri"] == address:
+        if record and self.attempt in ("", record["attempt"]) and record["tracking_uri"] == address:
             return record if self.tracker.exists() else None
         return None
 

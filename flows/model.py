@@ -78,7 +78,7 @@ class Model:
         temporary = path.with_name(f".{path.name}.{os.getpid()}")
         manifest = json.dumps(dict(self.manifest), ensure_ascii=False, indent=1)
         try:
-            with temporary.open("wb") as stream:
+            with temporary.open("w+b") as stream:
                 np.savez(stream, allow_pickle=False, **self.arrays)
                 with zipfile.ZipFile(stream, "a") as archive:
                     # A ZipInfo without a date: the present one would make two exports differ.

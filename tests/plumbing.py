@@ -14,12 +14,12 @@ from tasks.store import Job
 
 def numbers(params: dict[str, Any], stage: str = "numbers") -> Reference:
     """Refer to what `make_numbers` makes."""
-    return Reference(stage, "plumbing:make_numbers", params)
+    return Reference(stage, "tests.plumbing:make_numbers", params)
 
 
 def total(params: dict[str, Any], upstream: Reference) -> Reference:
     """Refer to what `make_total` makes of upstream numbers."""
-    return Reference("total", "plumbing:make_total", params, {"numbers": upstream})
+    return Reference("total", "tests.plumbing:make_total", params, {"numbers": upstream})
 
 
 def make_numbers(job: Job) -> None:
@@ -154,4 +154,4 @@ def nest(payload: dict[str, Any]) -> dict[str, Any]:
     """Run a computation isolated once more, from inside a child."""
     from tasks import isolate
 
-    return isolate.run("plumbing:process_id", {}) | {"outer": os.getpid()}
+    return isolate.run("tests.plumbing:process_id", {}) | {"outer": os.getpid()}

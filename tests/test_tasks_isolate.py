@@ -17,13 +17,13 @@ import pytest
 from tasks import isolate
 from tasks.isolate import CellError
 
-HERE = Path(__file__).parent
+PROJECT = Path(__file__).resolve().parent.parent
 
 
 @pytest.fixture(scope="module", autouse=True)
 def warm_server() -> None:
     # The limits below are short: the server's imports must not count.
-    isolate.run("plumbing:echo", {})
+    isolate.run("tests.plumbing:echo", {})
 
 
 def is_gone(pid: int) -> bool:
@@ -46,17 +46,22 @@ def pids_in(file: Path) -> list[int]:
 
 
 def test_json_comes_back_as_it_was_sent() -> None:
-    payload = {"text": "naïve ☃ \x00 \U0001f600", "numbers": [1, 2.5, -0.1, 1e308], "nothing": None, "deep": {"a": [{}]}}
-    assert isolate.run("plumbing:echo", payload) == payload
+    payload = {
+        "text": "naïve ☃ \x00 \U0001f600",
+        "numbers": [1, 2.5, -0.1, 1e308],
+        "nothing": None,
+        "deep": {"a": [{}]},
+    }
+    assert isolate.run("tests.plumbing:echo", payload) == payload
 
 
 def test_a_reply_larger_than_a_pipe_holds_comes_back() -> None:
     payload = {"text": "x" * 3_000_000}
-    assert isolate.run("plumbing:echo", payload) == payload
+    assert isolate.run("tests.plumbing:echo", payload) == payload
 
 
 def test_every_computation_has_a_process_of_its_own() -> None:
-    first, second = (isolate.run("plumbing:process_id", {}) for _ in range(2))
+    first, second = (isolate.run("tests.plumbing:process_id", {}) for _ in range(2))
     assert len({first["pid"], second["pid"], os.getpid()}) == 3
     assert first["parent"] == second["parent"] != os.getpid()
     assert wait_for(lambda: is_gone(first["pid"]) and is_gone(second["pid"]), 2)
@@ -64,7 +69,10 @@ def test_every_computation_has_a_process_of_its_own() -> None:
 
 def test_an_exception_gives_one_line_and_its_traceback() -> None:
     with pytest.raises(CellError) as caught:
-        isolate.run("plumbing:raise_error", {"type": "ValueError", "args": ["k must be >= 1, got 0\nmore\nlines"]})
+        isolate.run(
+            "tests.plumbing:raise_error",
+            {"type": "ValueError", "args": ["k must be >= 1, got 0\nmore\nlines"]},
+        )
     assert str(caught.value) == "ValueError: k must be >= 1, got 0"
     assert "in raise_error" in caught.value.details
     assert "lines" in caught.value.details
@@ -72,27 +80,27 @@ def test_an_exception_gives_one_line_and_its_traceback() -> None:
 
 def test_an_exception_without_a_message_is_named() -> None:
     with pytest.raises(CellError, match="^ValueError$"):
-        isolate.run("plumbing:raise_error", {"type": "ValueError", "args": []})
+        isolate.run("tests.plumbing:raise_error", {"type": "ValueError", "args": []})
 
 
 def test_leaving_python_is_a_failure() -> None:
     with pytest.raises(CellError, match="^SystemExit: 2$"):
-        isolate.run("plumbing:raise_error", {"type": "SystemExit", "args": [2]})
+        isolate.run("tests.plumbing:raise_error", {"type": "SystemExit", "args": [2]})
 
 
 def test_an_os_error_keeps_its_number_and_file() -> None:
     arguments = [errno.ENOSPC, "said otherwise", "/some/file"]
     with pytest.raises(OSError, match="No space left on device") as caught:
-        isolate.run("plumbing:raise_error", {"type": "OSError", "args": arguments})
+        isolate.run("tests.plumbing:raise_error", {"type": "OSError", "args": arguments})
     assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, "/some/file")
 
 
 def test_an_os_error_without_a_number_is_a_failed_cell() -> None:
     with pytest.raises(CellError, match="^OSError: odd$"):
-        isolate.run("plumbing:raise_error", {"type": "OSError", "args": ["odd"]})
+        isolate.run("tests.plumbing:raise_error", {"type": "OSError", "args": ["odd"]})
 
 
-@pytest.mark.parametrize("function", ["plumbing:no_such_function", "no_such_module:f"])
+@pytest.mark.parametrize("function", ["tests.plumbing:no_such_function", "no_such_module:f"])
 def test_a_function_that_is_not_there_is_a_failed_cell(function: str) -> None:
     with pytest.raises(CellError, match="no_such"):
         isolate.run(function, {})
@@ -100,7 +108,7 @@ def test_a_function_that_is_not_there_is_a_failed_cell(function: str) -> None:
 
 def test_a_result_that_is_not_json_is_named() -> None:
     with pytest.raises(CellError, match="TypeError: Object of type set is not JSON serializable"):
-        isolate.run("plumbing:return_set", {})
+        isolate.run("tests.plumbing:return_set", {})
 
 
 @pytest.mark.parametrize(
@@ -112,23 +120,23 @@ def test_a_result_that_is_not_json_is_named() -> None:
 )
 def test_a_killed_child_names_the_signal(number: signal.Signals, message: str) -> None:
     with pytest.raises(CellError, match=f"^{message}$"):
-        isolate.run("plumbing:kill_itself", {"signal": int(number)})
+        isolate.run("tests.plumbing:kill_itself", {"signal": int(number)})
 
 
 def test_a_child_that_ends_without_a_word_gives_its_exit_code() -> None:
     with pytest.raises(CellError, match=r"^its process died \(exit code 3\)$"):
-        isolate.run("plumbing:exit_silently", {})
+        isolate.run("tests.plumbing:exit_silently", {})
 
 
 def test_ctrl_c_on_the_group_leaves_the_child_to_its_parent() -> None:
     with pytest.raises(CellError, match="time limit of 0.3 s"):
-        isolate.run("plumbing:kill_itself", {"signal": int(signal.SIGINT)}, time_limit=0.3)
+        isolate.run("tests.plumbing:kill_itself", {"signal": int(signal.SIGINT)}, time_limit=0.3)
 
 
 def test_a_child_over_its_time_limit_is_stopped(tmp_path: Path) -> None:
     file = tmp_path / "pid"
     with pytest.raises(CellError, match=r"^ran over its time limit of 0.5 s and was stopped$"):
-        isolate.run("plumbing:sleep", {"file": str(file), "seconds": 60}, time_limit=0.5)
+        isolate.run("tests.plumbing:sleep", {"file": str(file), "seconds": 60}, time_limit=0.5)
     child, server = pids_in(file)
     assert is_gone(child)
     assert not is_gone(server)
@@ -138,31 +146,31 @@ def test_a_child_over_its_memory_limit_is_stopped(tmp_path: Path) -> None:
     file = tmp_path / "pid"
     payload = {"file": str(file), "megabytes": 600, "seconds": 60}
     with pytest.raises(CellError, match=r"^used \d+ MB, over its memory limit of 400 MB, and was stopped$"):
-        isolate.run("plumbing:allocate", payload, memory_limit=400)
+        isolate.run("tests.plumbing:allocate", payload, memory_limit=400)
     assert is_gone(pids_in(file)[0])
 
 
 def test_a_child_within_its_limits_is_left_alone(tmp_path: Path) -> None:
     payload = {"file": str(tmp_path / "pid"), "megabytes": 8, "seconds": 0.2}
-    reply = isolate.run("plumbing:allocate", payload, memory_limit=4000, time_limit=60)
+    reply = isolate.run("tests.plumbing:allocate", payload, memory_limit=4000, time_limit=60)
     assert reply == {"sum": 1_000_000.0}
 
 
 def test_linear_algebra_keeps_to_its_threads() -> None:
-    counts = isolate.run("plumbing:thread_counts", {}, threads=1)["threads"]
+    counts = isolate.run("tests.plumbing:thread_counts", {}, threads=1)["threads"]
     assert counts
     assert set(counts) == {1}
 
 
 def test_what_a_child_prints_does_no_harm() -> None:
-    assert isolate.run("plumbing:make_noise", {}) == {"ok": True}
+    assert isolate.run("tests.plumbing:make_noise", {}) == {"ok": True}
 
 
 def test_a_child_dies_with_a_parent_that_is_killed(tmp_path: Path) -> None:
     file = tmp_path / "pid"
     payload = {"file": str(file), "seconds": 60}
-    source = f"from tasks import isolate; isolate.run('plumbing:sleep', {payload!r})"
-    parent = subprocess.Popen([sys.executable, "-c", source], env=os.environ | {"PYTHONPATH": str(HERE)})
+    source = f"from tasks import isolate; isolate.run('tests.plumbing:sleep', {payload!r})"
+    parent = subprocess.Popen([sys.executable, "-c", source], env=os.environ | {"PYTHONPATH": str(PROJECT)})
     try:
         child, server = pids_in(file)
         assert not is_gone(child)
@@ -176,7 +184,8 @@ def run_in_daemon(queue: Any) -> None:
     assert multiprocessing.current_process().daemon
     results: list[dict[str, Any]] = []
     threads = [
-        threading.Thread(target=lambda: results.append(isolate.run("plumbing:process_id", {}))) for _ in range(4)
+        threading.Thread(target=lambda: results.append(isolate.run("tests.plumbing:process_id", {})))
+        for _ in range(4)
     ]
     for thread in threads:
         thread.start()
@@ -196,7 +205,7 @@ def test_a_daemon_process_may_isolate_too() -> None:
 
 
 def test_a_child_may_isolate_too() -> None:
-    reply = isolate.run("plumbing:nest", {})
+    reply = isolate.run("tests.plumbing:nest", {})
     assert len({reply["pid"], reply["outer"], os.getpid()}) == 3
 
 
@@ -204,7 +213,7 @@ def test_threads_get_their_own_replies() -> None:
     replies: dict[int, Any] = {}
 
     def call(i: int) -> None:
-        replies[i] = isolate.run("plumbing:echo", {"i": i})
+        replies[i] = isolate.run("tests.plumbing:echo", {"i": i})
 
     threads = [threading.Thread(target=call, args=(i,)) for i in range(8)]
     for thread in threads:

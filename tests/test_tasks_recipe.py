@@ -24,7 +24,7 @@ JSON = st.recursive(
 
 
 def forget() -> None:
-    recipe.fingerprint.cache_clear()
+    recipe._read.cache_clear()
     recipe._version.cache_clear()
 
 
@@ -139,7 +139,7 @@ def test_a_label_names_the_method_or_what_it_is_made_of() -> None:
     ],
 )
 def test_what_json_cannot_hold_exactly_is_refused(params: dict[Any, Any], message: str) -> None:
-    for make in (lambda: refer("tasks.stage:compute", params), lambda: Reference("s", "m:f", params).key):
+    for make in (lambda: refer("tasks.ingest:compute", params), lambda: Reference("s", "m:f", params).key):
         with pytest.raises(TypeError, match=message):
             make()
 

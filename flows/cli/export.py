@@ -12,9 +12,7 @@ def export(
     run: Annotated[str, typer.Argument(help="A run: `last`, or the beginning of its MLflow id or key.")],
     out: Annotated[
         Path | None,
-        typer.Option(
-            "-o", "--out", help="The file to write [default: DATASET-METHOD.npz].", show_default=False
-        ),
+        typer.Option("-o", "--out", help="The file to write, .npz.", show_default="DATASET-METHOD.npz"),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 def fetch(
     datasets: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[DATASET]...", help="Data sets [default: all].", show_default=False),
+        typer.Argument(metavar="DATASET", help="Data sets.", show_default="all"),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON Lines, one object a data set.")] = False,
 ) -> None:

@@ -101,17 +101,13 @@ def _index_rows(home: "Path") -> list[Mapping[str, Any]]:
 
 
 def _mlflow_rows(home: "Path") -> list[Mapping[str, Any]]:
-    from tasks.tracking import Tracker, TrackingError, read_settings
+    from tasks.tracking import Tracker, read_settings
 
     tracker = Tracker(read_settings(home))
     if not tracker.exists():
-        raise InputError(
-            f"there is no tracking database {tracker.settings.tracking_uri}; make it with: textbench run quick"
-        )
-    try:
-        tracker.prepare()
-    except TrackingError as error:
-        raise InputError(str(error).removesuffix("; nothing has been computed")) from error
+        uri = tracker.settings.tracking_uri
+        raise InputError(f"there is no tracking database {uri}; make it with: textbench run quick")
+    tracker.prepare()
     # MLflow lists the newest first and rows carry no date, so each gets its place in that list.
     return [{"created": -place, "on_border": []} | row for place, row in enumerate(tracker.runs())]
 

@@ -8,7 +8,7 @@ import typer
 def up(json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False) -> None:
     """Start the Prefect server, unless one is configured or running, and print where its page is.
 
-    It stops by itself after half an hour without use ($TEXTBENCH_SERVER_IDLE_SECONDS), or by `textbench down`.
+    It stops by itself after half an hour without use ($TEXTBENCH_SERVER_IDLE_SECONDS), or by `down`.
     """
     from json import dumps
 

