@@ -60,7 +60,6 @@ class Model:
             "method": features.meta["recipe"]["params"]["method"],
             "classifier": run.row["probe"],
             "libraries": result.meta["recipe"]["libraries"],
-            # Sums of floating-point products depend on how many threads share them.
             "threads": features.meta["threads"],
             "token_rule": vectors.meta["recipe"]["params"]["rule"],
             "target_names": run.open("corpus").json("corpus")["target_names"],
@@ -129,9 +128,7 @@ class Model:
 
     def features(self, texts: Sequence[str]) -> "np.ndarray | csr_matrix":
         """Return the texts' features, csr or float32 (n_texts, n_features): the same bits as in the run."""
-        from threadpoolctl import threadpool_limits
-
-        with threadpool_limits(self.manifest["threads"]):
+        with self._as_in_the_run():
             return self._featurizer.transform(self._documents(texts))
 
     def labels(self, texts: Sequence[str]) -> "tuple[list[str], np.ndarray]":
@@ -139,9 +136,16 @@ class Model:
         from tasks.evaluate import _margin
 
         features = self.features(texts)
-        names = self.manifest["target_names"]
-        labels = [names[target] for target in self._probe.predict(features)]
-        return labels, _margin(self._probe.decision_function(features))
+        with self._as_in_the_run():
+            targets = self._probe.predict(features)
+            margins = _margin(self._probe.decision_function(features))
+        return [self.manifest["target_names"][target] for target in targets], margins
+
+    def _as_in_the_run(self) -> Any:
+        """Limit linear algebra to the run's threads: they decide in which order products are added up."""
+        from threadpoolctl import threadpool_limits
+
+        return threadpool_limits(self.manifest["threads"])
 
     def _documents(self, texts: Sequence[str]) -> Any:
         """Return the texts as the method reads them: csr counts, or a list of int32 token-id arrays."""

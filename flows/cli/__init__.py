@@ -1,6 +1,5 @@
 """The command line: one file a command. What is slow to import is imported inside the commands."""
 
-import os
 import sys
 
 import typer
@@ -17,6 +16,7 @@ from flows.cli.status import status
 from flows.cli.store import store_app
 from flows.cli.transform import transform
 from flows.cli.up import up
+from flows.server import ServerError
 from tasks import InputError
 
 app = typer.Typer(
@@ -41,7 +41,6 @@ def main() -> None:
     except InputError as error:
         print(f"textbench: {error}", file=sys.stderr)
         sys.exit(2)
-    except KeyboardInterrupt:
-        print("textbench: stopped; the same command goes on where this one was", file=sys.stderr)
-        # Not sys.exit: it would wait for threads that wait for computations; those end with this process.
-        os._exit(130)
+    except ServerError as error:
+        print(f"textbench: {error}", file=sys.stderr)
+        sys.exit(1)

@@ -78,7 +78,12 @@ def run(
         _print_plan(home, cells, json)
         return
     options = {"timed": timed, "fresh": fresh, "time_limit": time_limit, "memory_limit": memory_limit}
-    rows = _run(home, request, cells, engine, options, json)
+    try:
+        rows = _run(home, request, cells, engine, options, json)
+    except KeyboardInterrupt:
+        print("textbench: stopped; the same command goes on where this one was", file=sys.stderr, flush=True)
+        # Not an ordinary exit: it would wait for threads that wait for computations. Those end with this process.
+        os._exit(130)
     if any(row["error"] for row in rows):
         raise typer.Exit(1)
 
