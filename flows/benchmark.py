@@ -140,7 +140,8 @@ def execute(
 def _next(cell: Cell, outcome: dict[str, str | None]) -> tuple[str, Reference] | None:
     """Return the first stage of the cell that has not succeeded, or None when all have."""
     return next(
-        ((stage, ref) for stage, ref in cell.references.items() if outcome.get(ref.key, "to do") is not None), None
+        ((stage, ref) for stage, ref in cell.references.items() if outcome.get(ref.key, "to do") is not None),
+        None,
     )
 
 

@@ -186,4 +186,3 @@ def _like(cell: Cell, records: Sequence[Mapping[str, Any]]) -> float | None:
         if (r["dataset"], r["method"], r["trials"]) == (cell.dataset, cell.method, cell.trials)
     ]
     return sum(seconds) / len(seconds) if seconds else None
-

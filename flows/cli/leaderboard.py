@@ -1,14 +1,12 @@
 """`textbench leaderboard`: what every finished run found, best first."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
 from tasks import InputError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TABLE = "table"
 
@@ -31,6 +29,9 @@ def leaderboard(
         str, typer.Option("--format", help="table, csv, markdown, latex or json (JSON Lines).")
     ] = TABLE,
     json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    figure: Annotated[
+        Path | None, typer.Option(help="Draw it to this file (.svg, .png or .pdf) too.", show_default=False)
+    ] = None,
     from_mlflow: Annotated[
         bool,
         typer.Option(
@@ -69,6 +70,10 @@ def leaderboard(
         render_table(rows, Console(), metric)
     else:
         print(FORMATS[output](rows, metric))
+    if figure is not None:
+        from flows.figure import draw
+
+        draw(rows, figure, metric)
 
 
 def _check(metric: str, protocol: str | None, output: str, formats: Sequence[str]) -> None:
@@ -94,13 +99,13 @@ def _check_names(
         catalogue.pick(kind, name, choices)
 
 
-def _index_rows(home: "Path") -> list[Mapping[str, Any]]:
+def _index_rows(home: Path) -> list[Mapping[str, Any]]:
     from flows.cells import Index
 
     return list(Index(home).rows())
 
 
-def _mlflow_rows(home: "Path") -> list[Mapping[str, Any]]:
+def _mlflow_rows(home: Path) -> list[Mapping[str, Any]]:
     from tasks.tracking import Tracker, read_settings
 
     tracker = Tracker(read_settings(home))

@@ -66,7 +66,9 @@ class Progress(logging.Handler):
         """Take one event of the flow."""
         cell = getattr(record, "cell", None)
         if cell is None:
-            self._console.print(f"{record.levelname.lower()}: {record.getMessage()}", markup=False, soft_wrap=True)
+            self._console.print(
+                f"{record.levelname.lower()}: {record.getMessage()}", markup=False, soft_wrap=True
+            )
         elif hasattr(record, "row"):
             self._end(cell, record)
         else:
@@ -82,4 +84,6 @@ class Progress(logging.Handler):
             print(json.dumps(row), file=self._out, flush=True)
         if row["error"] or not self._console.is_terminal:
             counted = f"[{len(self._rows)}/{len(self._cells)}]"
-            self._console.print(f"{counted} {record.getMessage()}", markup=False, highlight=False, soft_wrap=True)
+            self._console.print(
+                f"{counted} {record.getMessage()}", markup=False, highlight=False, soft_wrap=True
+            )

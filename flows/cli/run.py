@@ -19,37 +19,56 @@ ENGINES = ("threads", "dask")
 
 def run(
     suite: Annotated[
-        str | None, typer.Argument(help="A suite of `textbench list suites` [default: quick].", show_default=False)
+        str | None,
+        typer.Argument(help="A suite of `textbench list suites` [default: quick].", show_default=False),
     ] = None,
     dataset: Annotated[
-        list[str] | None, typer.Option("--dataset", "-d", help="Data set, instead of the suite's; repeat for more.")
+        list[str] | None,
+        typer.Option("--dataset", "-d", help="Data set, instead of the suite's; repeat for more."),
     ] = None,
     method: Annotated[
         list[str] | None,
-        typer.Option("--method", "-m", help="Method (a name, or a Python file), instead of the suite's; repeat."),
+        typer.Option(
+            "--method", "-m", help="Method (a name, or a Python file), instead of the suite's; repeat."
+        ),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Run this one seed.", show_default=False)] = None,
     seeds: Annotated[int | None, typer.Option(help="Run seeds 0 .. N-1.", show_default=False)] = None,
     trials: Annotated[
-        int | None, typer.Option(help="Settings tried for each method; 0 runs its defaults.", show_default=False)
+        int | None,
+        typer.Option(help="Settings tried for each method; 0 runs its defaults.", show_default=False),
     ] = None,
     protocol: Annotated[
-        str, typer.Option(help="honest learns from training texts alone; transductive also reads unlabelled test texts.")
+        str,
+        typer.Option(
+            help="honest learns from training texts alone; transductive also reads unlabelled test texts."
+        ),
     ] = "honest",
     data_dir: Annotated[
-        Path | None, typer.Option(help="Folder of data archives [default: $TEXTBENCH_DATA_DIR].", show_default=False)
+        Path | None,
+        typer.Option(help="Folder of data archives [default: $TEXTBENCH_DATA_DIR].", show_default=False),
     ] = None,
     engine: Annotated[str, typer.Option(help="threads, or dask for worker processes.")] = "threads",
     timed: Annotated[
-        bool, typer.Option("--timed", help="One cell at a time with all cores, nothing cached: seconds to publish.")
+        bool,
+        typer.Option(
+            "--timed", help="One cell at a time with all cores, nothing cached: seconds to publish."
+        ),
     ] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Compute everything again.")] = False,
-    time_limit: Annotated[float | None, typer.Option(help="Seconds a stage may take.", show_default=False)] = None,
-    memory_limit: Annotated[float | None, typer.Option(help="Megabytes a stage may use.", show_default=False)] = None,
+    time_limit: Annotated[
+        float | None, typer.Option(help="Seconds a stage may take.", show_default=False)
+    ] = None,
+    memory_limit: Annotated[
+        float | None, typer.Option(help="Megabytes a stage may use.", show_default=False)
+    ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="List the cells and what they are expected to take; compute nothing.")
+        bool,
+        typer.Option("--dry-run", help="List the cells and what they are expected to take; compute nothing."),
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON Lines, one object a cell, and nothing else.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print JSON Lines, one object a cell, and nothing else.")
+    ] = False,
 ) -> None:
     """Compare methods on data sets and print a leaderboard.
 
@@ -148,7 +167,9 @@ def _print_plan(home: Path, cells: "list[Cell]", as_json: bool) -> None:
     console.print(table)
     known = sum(value for value in seconds if value)
     unknown = sum(value is None for value in seconds)
-    console.print(f"About {known:.0f} s of computing" + (f", and {unknown} cells never timed here." if unknown else "."))
+    console.print(
+        f"About {known:.0f} s of computing" + (f", and {unknown} cells never timed here." if unknown else ".")
+    )
 
 
 def _run(
@@ -161,7 +182,11 @@ def _run(
     from tasks.tracking import Tracker, read_settings
 
     store = Store(home / "store")
-    is_new = options["timed"] or options["fresh"] or not all(store.has(cell.references["evaluate"]) for cell in cells)
+    is_new = (
+        options["timed"]
+        or options["fresh"]
+        or not all(store.has(cell.references["evaluate"]) for cell in cells)
+    )
     with session.opened(home) as info, Progress(cells, as_json) as progress:
         if is_new:
             isolate.warm()

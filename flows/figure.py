@@ -1,0 +1,67 @@
+"""The leaderboard as a picture: how good each method is, with its interval, and what it costs."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from flows.leaderboard import HEADINGS, Summary, summarise
+from tasks import InputError
+
+KINDS = (".svg", ".png", ".pdf")
+# Okabe and Ito's blue and vermilion, told apart by colour-blind eyes; the best is also marked by its shape.
+BEST, OTHER, INK = "#D55E00", "#0072B2", "#333333"
+
+
+def draw(rows: Iterable[Mapping[str, Any]], path: Path, metric: str = "accuracy") -> None:
+    """Draw one panel a data set and protocol, best first, values in percent, to an SVG, PNG or PDF file.
+
+    A bar is the 95 % interval over seeds (none for one seed); the number at the right is seconds, all stages together.
+    Raises InputError for another kind of file or when there is nothing to draw.
+    """
+    from itertools import groupby
+
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    if path.suffix.lower() not in KINDS:
+        raise InputError(f"--figure must end in {', '.join(KINDS)}, got {path.name}")
+    summaries = [summary for summary in summarise(rows, metric) if metric in summary.mean]
+    if not summaries:
+        raise InputError(f"no finished run has the metric {metric}; there is nothing to draw")
+    groups = [list(group) for _, group in groupby(summaries, lambda s: (s.dataset, s.protocol))]
+    heights = [len(group) + 1.5 for group in groups]
+    matplotlib.rcParams |= {"svg.fonttype": "none", "svg.hashsalt": "textbench", "font.size": 10}
+    figure, axes = plt.subplots(
+        len(groups),
+        figsize=(7, 0.32 * sum(heights)),
+        squeeze=False,
+        height_ratios=heights,
+        layout="constrained",
+    )
+    for axis, group in zip(axes[:, 0], groups, strict=True):
+        _panel(axis, group, metric)
+    figure.savefig(path, metadata={"Date": None} if path.suffix != ".png" else None, dpi=150)
+    plt.close(figure)
+
+
+def _panel(axis: Any, summaries: list[Summary], metric: str) -> None:
+    for place, summary in enumerate(summaries):
+        value, half = 100 * summary.mean[metric], 100 * summary.half_width[metric]
+        colour, marker = (BEST, "D") if summary.is_best else (OTHER, "o")
+        axis.errorbar(value, place, xerr=half if half == half else None, fmt=marker, color=colour, capsize=3)
+        if summary.seconds is not None:
+            axis.text(
+                1.02, place, f"{summary.seconds:.1f} s", transform=axis.get_yaxis_transform(), va="center"
+            )
+    first = summaries[0]
+    axis.set_yticks(range(len(summaries)), [summary.label for summary in summaries])
+    axis.invert_yaxis()
+    axis.set_title(f"{first.dataset}, {first.protocol} protocol", loc="left", fontsize=10, color=INK)
+    axis.set_xlabel(f"{HEADINGS.get(metric, metric)}, percent (95 % interval over seeds)", color=INK)
+    axis.grid(axis="x", color="#DDDDDD")
+    axis.set_axisbelow(True)
+    for side in ("top", "right", "left"):
+        axis.spines[side].set_visible(False)
+    axis.tick_params(axis="y", length=0)
