@@ -1,5 +1,6 @@
 """The flow `benchmark`: run every cell of a sweep, cached, tracked and resumable, and write its rows."""
 
+import errno
 import hashlib
 import json
 import logging
@@ -164,10 +165,13 @@ def _error(future: PrefectFuture[Any]) -> str | None:
 
 def describe(error: CellError | OSError) -> str:
     """Say in one line why a computation failed, and for a full disk what to do."""
-    if isinstance(error, OSError) and error.strerror:
-        place = f" ({error.filename})" if error.filename else ""
-        return f"{error.strerror}{place}; free space, or set TEXTBENCH_HOME to another disk"
-    return " ".join(str(error).split())
+    if not isinstance(error, OSError) or not error.strerror:
+        return " ".join(str(error).split())
+    place = f" ({error.filename})" if error.filename else ""
+    is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return f"{error.strerror}{place}" + (
+        "; free space, or set TEXTBENCH_HOME to another disk" if is_full else ""
+    )
 
 
 class Recorder:

@@ -122,22 +122,22 @@ def _summary(group: tuple[str, str, str, int], rows: list[Mapping[str, Any]]) ->
 
 def render_table(rows: Iterable[Mapping[str, Any]], console: "Console", metric: str = "accuracy") -> None:
     """Print one table for each data set and protocol; values in percent, what failed and why underneath."""
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
     sign = "+-" if console.options.ascii_only else "±"
     for (dataset, protocol), table in _tables(summarise(rows, metric)):
-        names = _columns(metric)
-        grid = Table(title=f"{dataset}, {protocol} protocol", title_justify="left")
-        grid.add_column("", no_wrap=True)
-        grid.add_column("method", overflow="fold")
+        grid = Table(title=f"{dataset}, {protocol} protocol", title_justify="left", box=SIMPLE_HEAD)
+        grid.show_edge, grid.collapse_padding = False, True
+        grid.add_column("  method", overflow="fold")
         for heading in _headings(metric, sign):
             grid.add_column(heading, justify="right", no_wrap=True)
         for summary in (summary for summary in table if summary.n_seeds):
-            cells = [BEST if summary.is_best else "", summary.label + ON_BORDER * bool(summary.on_border)]
-            cells += [_interval(summary, metric, sign), *(_percent(summary, name) for name in names[1:])]
-            cells += _costs(summary)
-            grid.add_row(*map(Text, cells), style="bold" if summary.is_best else None)
+            method, *cells = _printed(summary, metric, str, ON_BORDER, sign)
+            mark = BEST if summary.is_best else " "
+            style = "bold" if summary.is_best else None
+            grid.add_row(*map(Text, [f"{mark} {method}", *cells]), style=style)
         if grid.row_count:
             console.print(grid)
             console.print(Text(caption(table), style="dim"))

@@ -107,8 +107,10 @@ class Run:
     def _is_current(self) -> bool:
         """Whether the same request would lead to the same result today."""
         row = self.row
-        method = self.reference.params["method"]  # a method of the user's own has its path here
-        request = Request([row["dataset"]], [method], [row["seed"]], row["protocol"], row["trials"])
+        # What is the user's own has its path here.
+        dataset = self.reference.inputs["corpus"].params["dataset"]
+        method = self.reference.params["method"]
+        request = Request([dataset], [method], [row["seed"]], row["protocol"], row["trials"])
         try:
             return plan(request)[0].key == row["key"]
         except InputError:

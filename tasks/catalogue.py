@@ -46,10 +46,15 @@ class Entry:
     def constant(self, name: str, default: Any = None) -> Any:
         """Return the value of a module-level literal such as `INPUT`, without importing the module."""
         for node in self._tree.body:
-            if isinstance(node, ast.Assign) and any(
-                isinstance(t, ast.Name) and t.id == name for t in node.targets
+            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+            if isinstance(node, ast.Assign | ast.AnnAssign) and any(
+                isinstance(target, ast.Name) and target.id == name for target in targets
             ):
-                return ast.literal_eval(node.value)
+                try:
+                    return ast.literal_eval(node.value or ast.Constant(default))
+                except ValueError as error:
+                    found = ast.unparse(node)
+                    raise InputError(f"{self.path}: {name} must be a literal value, got {found}") from error
         return default
 
     def load(self) -> ModuleType:
@@ -88,6 +93,8 @@ def method(name: str) -> Entry:
             ast.parse(path.read_bytes())
         except SyntaxError as error:
             raise InputError(f"{name}, line {error.lineno}: {error.msg}") from error
+        except ValueError as error:
+            raise InputError(f"{name} is not a Python file: {error}") from error
         return Entry(path.stem.replace("_", "-"), path, str(path))
     return pick("method", name, methods())
 

@@ -57,7 +57,9 @@ def documents(vectors: "Artifact", part: str, kind: str) -> Any:
 def _stacked(train: Any, test: Any) -> Any:
     import scipy.sparse
 
-    return scipy.sparse.vstack([train, test], format="csr") if scipy.sparse.issparse(train) else [*train, *test]
+    return (
+        scipy.sparse.vstack([train, test], format="csr") if scipy.sparse.issparse(train) else [*train, *test]
+    )
 
 
 def _length(documents: Any) -> int:
@@ -70,14 +72,13 @@ def _check(features: "np.ndarray | csr_matrix", part: str, n_documents: int, wid
     import scipy.sparse
 
     is_sparse = scipy.sparse.issparse(features)
-    if not is_sparse and not isinstance(features, np.ndarray):
-        raise ValueError(f"transform must return a csr matrix or an array, got {type(features).__name__}")
+    if not isinstance(features, np.ndarray) and (not is_sparse or features.format != "csr"):
+        found = f"a {features.format} matrix" if is_sparse else type(features).__name__
+        raise ValueError(f"transform must return a csr matrix or an array, got {found}")
     if features.ndim != 2 or features.shape[0] != n_documents or width not in (None, features.shape[1]):
         wanted = (n_documents, width or "any number")
         raise ValueError(f"{part} features must have shape {wanted}, got {features.shape}")
-    if is_sparse and features.format != "csr":
-        raise ValueError(f"sparse features must be csr, got {features.format}")
-    values = features.data if is_sparse else features
+    values = features if isinstance(features, np.ndarray) else features.data
     finite = np.isfinite(values)
     if not finite.all():
         raise ValueError(f"{part} features hold {int((~finite).sum())} values that are NaN or infinite")

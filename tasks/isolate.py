@@ -69,11 +69,11 @@ def run(
     memory_limit: float | None = None,
     threads: int = 1,
 ) -> dict[str, Any]:
-    """Call `function` ("module:name") with the JSON object `payload` in a child; return the object it returns.
+    """Call `function` ("module:name") with the JSON object `payload` in a child; return the object it gives.
 
     `time_limit` is in seconds, `memory_limit` in megabytes of resident memory; over either, the child alone
-    is killed. `threads` is the number of threads its linear algebra may use. Raises CellError with the child's
-    reason, or OSError when the child met one (a full disk).
+    is killed. `threads` is the number of threads its linear algebra may use. Raises CellError with the
+    child's reason, or OSError when the child met one (a full disk).
     """
     receiver, sender = multiprocessing.Pipe(duplex=False)
     arguments = (function, json.dumps(payload), threads, sender)

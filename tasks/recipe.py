@@ -78,9 +78,13 @@ def refer(
     """Return the reference of what `function` ("tasks.stage:compute") makes of `params` and `inputs`.
 
     `modules` are modules (dotted names, or files) that the function loads by name, such as a method's; the stage is
-    named like the function's module unless said otherwise. Raises TypeError when a parameter is not a JSON value.
+    named like the function's module unless said otherwise. Raises TypeError when a parameter is not a JSON value
+    and ValueError when a module is not there.
     """
     module = function.partition(":")[0]
+    for name in (module, *modules):
+        if _source(name) is None:
+            raise ValueError(f"a recipe's modules are files of the project, got {name}")
     code, libraries = fingerprint((module, *modules))
     canonical_json(params)
     return Reference(stage or module.rpartition(".")[2], function, params, inputs or {}, code, libraries)
@@ -105,6 +109,8 @@ def _check(value: Any, place: str = "") -> None:
         raise TypeError(f"a recipe holds finite numbers, got {value} in {place or 'the recipe'}")
     elif value is not None and type(value) not in (str, int, float, bool):
         raise TypeError(f"a recipe holds JSON values, got {type(value).__name__} in {place or 'the recipe'}")
+    elif isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value):
+        raise TypeError(f"a recipe holds text that UTF-8 can write, got {value!a} in {place or 'the recipe'}")
 
 
 def fingerprint(modules: tuple[str, ...]) -> tuple[str, dict[str, str]]:
@@ -127,7 +133,7 @@ def fingerprint(modules: tuple[str, ...]) -> tuple[str, dict[str, str]]:
                 waiting.extend(_with_parents(module))
             else:
                 libraries.add(module.partition(".")[0])
-    # A file outside the project is named by what it holds, so that moving it changes nothing.
+    # A file outside the project goes by what it holds; where it lies is for the recipe's parameters to say.
     content = sorted((name if _is_dotted(name) else "", tree) for name, tree in trees.items())
     return hashlib.sha256(repr(content).encode()).hexdigest(), _versions(libraries)
 

@@ -5,6 +5,7 @@ file, and what it cost. An artifact appears under its name complete or not at al
 """
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import json
@@ -92,7 +93,15 @@ class Job:
         """Write `<name>.npy`."""
         import numpy as np
 
-        np.save(self.folder / f"{name}.npy", array, allow_pickle=False)
+        path = self.folder / f"{name}.npy"
+        try:
+            np.save(path, array, allow_pickle=False)
+        except OSError as error:
+            if (
+                error.errno is None
+            ):  # numpy says only how much it wrote; what cuts a file short is a full disk
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from error
+            raise
 
     def save_arrays(self, name: str, arrays: "Mapping[str, np.ndarray]") -> None:
         """Write `<name>.npz`."""
@@ -144,13 +153,10 @@ class Store:
     def has(self, reference: Reference) -> bool:
         """Tell whether the artifact is there and its files have the promised sizes (contents are checked by `open`)."""
         try:
-            meta = self._read_meta(reference)
-            return all(
-                (self.folder(reference) / name).stat().st_size == entry["bytes"]
-                for name, entry in meta["files"].items()
-            )
+            self._sized(reference)
         except (OSError, Damaged):
             return False
+        return True
 
     def open(self, reference: Reference) -> Artifact:
         """Return the artifact with every file's sha256 checked, computing it first if it is missing or damaged.
@@ -158,15 +164,23 @@ class Store:
         Raises CellError when computing it fails and OSError when it cannot be written.
         """
         self.ensure(reference)
-        with contextlib.suppress(Damaged):
+        with contextlib.suppress(OSError, Damaged):
             return self._verified(reference)
-        self.ensure(reference)
-        return self._verified(reference)
+        with self._lock(reference):
+            try:
+                return self._verified(reference)  # another process may have made it again meanwhile
+            except (OSError, Damaged) as error:
+                self._set_aside(reference, str(error))
+            self._make(reference)
+            return self._verified(reference)
 
     def ensure(self, reference: Reference) -> dict[str, Any]:
-        """Return the artifact's meta, computing the artifact if it is not there. Processes that want one key compute it once."""
-        if self.has(reference):
-            return self._read_meta(reference)
+        """Return the artifact's meta, computing the artifact if it is not there.
+
+        Processes and threads that want one key compute it once.
+        """
+        with contextlib.suppress(OSError, Damaged):
+            return self._sized(reference)
         with self._lock(reference):
             if not self.has(reference):
                 if self.folder(reference).exists():
@@ -198,15 +212,19 @@ class Store:
 
     def _verified(self, reference: Reference) -> Artifact:
         folder = self.folder(reference)
-        try:
-            meta = self._read_meta(reference)
-            for name, entry in meta["files"].items():
-                if sha256_of(folder / name) != entry["sha256"]:
-                    raise Damaged(f"{folder / name} does not have the recorded sha256")
-        except (OSError, Damaged) as error:
-            self._set_aside(reference, str(error))
-            raise Damaged(str(error)) from error
+        meta = self._read_meta(reference)
+        for name, entry in meta["files"].items():
+            if sha256_of(folder / name) != entry["sha256"]:
+                raise Damaged(f"{folder / name} does not have the recorded sha256")
         return Artifact(folder, meta)
+
+    def _sized(self, reference: Reference) -> dict[str, Any]:
+        folder = self.folder(reference)
+        meta = self._read_meta(reference)
+        for name, entry in meta["files"].items():
+            if (folder / name).stat().st_size != entry["bytes"]:
+                raise Damaged(f"{folder / name} does not have the recorded size")
+        return meta
 
     def _read_meta(self, reference: Reference) -> dict[str, Any]:
         path = self.folder(reference) / META
@@ -330,11 +348,14 @@ def write_json(path: Path, value: Any) -> None:
     """Write `value` to `path` so that the file is there whole or not at all, even after a crash."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{time.time_ns()}")
-    with temporary.open("w", encoding="utf-8") as stream:
-        json.dump(value, stream, ensure_ascii=False, indent=1)
-        stream.flush()
-        os.fsync(stream.fileno())
-    temporary.rename(path)
+    try:
+        with temporary.open("w", encoding="utf-8") as stream:
+            json.dump(value, stream, ensure_ascii=False, indent=1)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.rename(path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
@@ -360,18 +381,32 @@ def prune(root: Path, *, older_than: float) -> tuple[int, int]:
     """
     count = freed = 0
     limit = time.time() - older_than
-    for aside in [*(root / ASIDE).glob("*"), *(root / "tmp").glob("*")]:
-        if aside.stat().st_mtime < limit:
-            freed += sum(path.stat().st_size for path in aside.rglob("*"))
-            shutil.rmtree(aside, ignore_errors=True)
-            count += 1
-    for stage, folder, size in list(artifacts(root)):
-        try:
-            old = read_meta(folder / META)["created"] < limit
-        except (OSError, Damaged):
-            old = True
-        if old:
-            with locked(root / stage / f".{folder.name}.lock"):
-                shutil.rmtree(folder, ignore_errors=True)
-            count, freed = count + 1, freed + size
+    for path in [*(root / ASIDE).glob("*"), *(root / "tmp").glob("*")]:
+        with contextlib.ExitStack() as locks, contextlib.suppress(FileNotFoundError):
+            if path.stat().st_mtime < limit:
+                for lock in root.glob(f"*/.{path.name.partition('-')[0]}.lock"):
+                    locks.enter_context(locked(lock))
+                count, freed = count + 1, freed + _remove(path)
+    for stage, folder, _ in list(artifacts(root)):
+        with locked(root / stage / f".{folder.name}.lock"):
+            if _is_older(folder, limit):
+                count, freed = count + 1, freed + _remove(folder)
     return count, freed
+
+
+def _is_older(folder: Path, limit: float) -> bool:
+    try:
+        return read_meta(folder / META)["created"] < limit
+    except (OSError, Damaged):
+        return True
+
+
+def _remove(path: Path) -> int:
+    """Remove a file or a folder; return its bytes. Raises FileNotFoundError when it has gone by itself."""
+    if not path.is_dir():
+        size = path.stat().st_size
+        path.unlink()
+        return size
+    size = sum(inner.stat().st_size for inner in path.rglob("*") if inner.is_file())
+    shutil.rmtree(path, ignore_errors=True)
+    return size

@@ -91,6 +91,11 @@ RULES = {
     "letters-stop-stem": TokenRule(stop_words="smart", stemmer="porter"),
     # SCDV (EMNLP 2017), as in its authors' code.
     "scdv": TokenRule(ascii_fold=True, stop_words="nltk", min_length=2),
+    # Scikit-learn's default: letters of any script, digits and underscores, two characters or more. Numbers and
+    # the names of machines in Usenet headers tell the group.
+    "words": TokenRule(pattern=r"\b\w\w+\b"),
+    # Punctuation marks are tokens of their own: in reviews "!" and "?" carry opinion.
+    "words-punctuation": TokenRule(pattern=r"\w+|[^\w\s]"),
 }
 
 

@@ -3,7 +3,10 @@
 MLflow takes seconds to import, so it is imported only where a run is written or read.
 """
 
+import contextlib
+import http.client
 import os
+import sqlite3
 import subprocess
 import time
 import urllib.request
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 
 CELL_TAG = "textbench.cell"
 ATTEMPT_TAG = "textbench.attempt"
+ERROR_TAG = "error"
 QUIET = {
     "MLFLOW_LOGGING_LEVEL": "WARNING",
     "MLFLOW_DISABLE_TELEMETRY": "true",
@@ -77,7 +81,7 @@ def _inside(home: Path, settings: Settings, uri: str) -> Settings:
     scheme, _, rest = uri.partition(":///")
     if scheme == "sqlite" and not rest.startswith("/"):
         uri = f"sqlite:///{home / rest}"
-    elif not uri.startswith(("sqlite:", "http:", "https:", "postgresql", "mysql", "databricks")):
+    elif not uri.startswith(("sqlite:///", "http:", "https:", "postgresql", "mysql", "databricks")):
         raise InputError(
             f"tracking_uri {uri!r} is not supported; use sqlite:///FILE or the http:// address of an MLflow server"
         )
@@ -108,15 +112,17 @@ class Tracker:
         logging.getLogger("mlflow").setLevel(logging.WARNING)
         from mlflow import MlflowClient
         from mlflow.exceptions import MlflowException
+        from sqlalchemy.exc import SQLAlchemyError
 
         try:
             with self._only_one():
+                self._require_database()
                 self._client = MlflowClient(tracking_uri=uri)
                 self._experiments = {
                     name: self._experiment(name)
                     for name in (self.settings.experiment, self.settings.trials_experiment)
                 }
-        except (MlflowException, OSError) as error:
+        except (MlflowException, SQLAlchemyError, sqlite3.Error, OSError) as error:
             raise TrackingError(f"MLflow at {uri} cannot be used: {str(error).splitlines()[0]}") from error
 
     def exists(self) -> bool:
@@ -127,12 +133,18 @@ class Tracker:
     def _only_one(self) -> Any:
         # Two processes that migrate one fresh SQLite at once break it.
         uri = self.settings.tracking_uri
-        import contextlib
 
         if not uri.startswith("sqlite:///"):
             return contextlib.nullcontext()
         path = Path(uri.removeprefix("sqlite:///"))
         return locked(path.with_name(f".{path.name}.lock"))
+
+    def _require_database(self) -> None:
+        # MLflow would try for minutes to open what is not a database.
+        uri = self.settings.tracking_uri
+        if uri.startswith("sqlite:///"):
+            with contextlib.closing(sqlite3.connect(uri.removeprefix("sqlite:///"))) as connection:
+                connection.execute("SELECT count(*) FROM sqlite_master")
 
     @staticmethod
     def _require_answer(uri: str) -> None:
@@ -142,8 +154,8 @@ class Tracker:
                 if reply.status == 200:
                     return
                 reason = f"status {reply.status}"
-        except (OSError, ValueError) as error:
-            reason = str(getattr(error, "reason", error))
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            reason = " ".join(str(getattr(error, "reason", error)).split())
         raise TrackingError(
             f"the MLflow server at {uri} does not answer ({reason}); start it, or change tracking_uri in mlflow.yaml"
         )
@@ -176,31 +188,41 @@ class Tracker:
         from mlflow.entities import Metric, Param, RunTag
 
         client = self.client
-        run_id = self._adopt(tags) or self._create(row, tags)
+        names = ("dataset", "method", "protocol", "seed", "trials", "probe")
+        params = {name: str(value) for name, value in ({n: row[n] for n in names} | row["params"]).items()}
+        run_id = self._adopt(tags, params) or self._create(row, tags)
         now = int(time.time() * 1000)
         numbers = dict(row["metrics"])
         numbers |= {f"seconds_{stage}": value for stage, value in row["seconds"].items()}
         if row["seconds"]:
             numbers |= {"seconds": sum(row["seconds"].values()), "peak_mb": row["peak_mb"]}
-        names = ("dataset", "method", "protocol", "seed", "trials", "probe")
-        params = {name: row[name] for name in names} | row["params"]
         client.log_batch(
             run_id,
             metrics=[Metric(name, float(value), now, 0) for name, value in numbers.items()],
-            params=[Param(name, str(value)) for name, value in params.items()],
+            params=[Param(name, value) for name, value in params.items()],
             tags=[RunTag(name, value) for name, value in tags.items()],
         )
         for name, path in files.items():
             client.log_artifact(run_id, str(path), artifact_path=name or None)
         if row["error"]:
-            client.set_tag(run_id, "error", row["error"])
+            client.set_tag(run_id, ERROR_TAG, row["error"])
+        elif ERROR_TAG in client.get_run(run_id).data.tags:  # an earlier attempt failed
+            client.delete_tag(run_id, ERROR_TAG)
         client.set_terminated(run_id, "FAILED" if row["error"] else "FINISHED")
         return run_id
 
-    def _adopt(self, tags: Mapping[str, str]) -> str | None:
+    def _adopt(self, tags: Mapping[str, str], params: Mapping[str, str]) -> str | None:
         wanted = " and ".join(f"tags.`{name}` = '{tags[name]}'" for name in (CELL_TAG, ATTEMPT_TAG))
         found = self.client.search_runs([self._experiments[self.settings.experiment]], wanted, max_results=1)
-        return found[0].info.run_id if found else None
+        if not found:
+            return None
+        run_id = found[0].info.run_id
+        if any(params.get(name, value) != value for name, value in found[0].data.params.items()):
+            self.client.delete_run(
+                run_id
+            )  # MLflow's parameters are immutable: another choice needs another run
+            return None
+        return run_id
 
     def _create(self, row: Mapping[str, Any], tags: Mapping[str, str]) -> str:
         name = f"{row['dataset']} {row['method']} seed {row['seed']}"

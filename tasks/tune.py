@@ -54,7 +54,9 @@ def _search(job: "Job", n_trials: int) -> list[dict[str, Any]]:
 
 def _trial(job: "Job", params: Mapping[str, Any]) -> dict[str, Any]:
     entry = catalogue.method(job.params["method"])
-    recipe = {key: job.params[key] for key in ("method", "seed", "probe", "metric")} | {"params": dict(params)}
+    recipe = {key: job.params[key] for key in ("method", "seed", "probe", "metric")} | {
+        "params": dict(params)
+    }
     trial = refer("tasks.tune:cross_validate", recipe, job.inputs, [entry.module], stage="trial")
     return job.store.open(trial).json("trial")
 
@@ -67,7 +69,9 @@ def cross_validate(job: "Job") -> None:
     from tasks.ingest import read_targets
 
     method, params, seed = (job.params[key] for key in ("method", "params", "seed"))
-    features = job.store.open(featurize.reference(job.inputs["vectors"], method, params, seed)).matrix("train")
+    features = job.store.open(featurize.reference(job.inputs["vectors"], method, params, seed)).matrix(
+        "train"
+    )
     targets = read_targets(job.open("corpus"), "train")
     chosen = choose_c(features, targets, job.params["probe"], metric=job.params["metric"], random_state=seed)
     job.save_json("trial", {"params": params} | asdict(chosen))

@@ -1,4 +1,4 @@
-"""What every test may rely on: nothing of the user's is read or written, and a skipped test can be made to count."""
+"""What every test may rely on: nothing of the user's is read or written, and a skip can be made to count."""
 
 import os
 import shutil

@@ -96,7 +96,9 @@ def test_a_cached_run_gives_the_same_rows_and_imports_no_slow_library(
     again = rows_of(output)
     assert all(row["cached"] for row in again)
     assert [row | {"cached": False} for row in again] == first
-    imported = {line.rpartition("|")[2].strip() for line in errors.splitlines() if line.startswith("import time:")}
+    imported = {
+        line.rpartition("|")[2].strip() for line in errors.splitlines() if line.startswith("import time:")
+    }
     assert "flows.benchmark" in imported
     assert not imported & {"mlflow", "sklearn", "gensim", "optuna"}
 
@@ -200,7 +202,9 @@ asyncio.run(main())
     for _ in range(10):
         command = [sys.executable, "-c", script]
         environment = os.environ | {"PREFECT_API_URL": api_url}
-        printed = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, cwd=PROJECT)
+        printed = subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=True, cwd=PROJECT
+        )
         found = json.loads(printed.stdout)
         if not found:
             return []
@@ -290,7 +294,9 @@ def test_a_method_that_fails_fails_alone_and_says_why(
 
 
 @pytest.mark.parametrize("harm", ["altered", "truncated", "missing", "without meta", "index lost"])
-def test_a_damaged_result_is_noticed_and_made_again(home: Path, first: list[dict[str, Any]], harm: str) -> None:
+def test_a_damaged_result_is_noticed_and_made_again(
+    home: Path, first: list[dict[str, Any]], harm: str
+) -> None:
     runs = tracked(home)
     row = first[1]
     for path in (home / "index").glob("*.json"):

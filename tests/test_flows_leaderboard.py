@@ -92,7 +92,7 @@ def test_data_sets_protocols_and_trials_are_kept_apart() -> None:
     summaries = summarise(rows)
     assert len(summaries) == 4
     assert sum(s.is_best for s in summaries) == 3
-    assert printed(rows).count("protocol\n") + printed(rows).count("protocol ") == 3
+    assert printed(rows).count(" protocol") == 3
     assert "a (20 trials)" in printed(rows)
 
 
@@ -107,8 +107,8 @@ def test_table_fits_80_columns_and_reads_without_colour() -> None:
     lines = printed(ROWS).splitlines()
     assert max(map(len, lines)) <= 80
     text = "\n".join(lines)
-    assert re.search(r"│ > │ lsi +│ 92.00 ± 4.97 │", text)
-    assert text.count(" > ") == 2  # the mark, and its explanation
+    assert re.search(r"> lsi +92\.00 ± 4\.97 ", text)
+    assert len(re.findall(r"(?:^| )> ", text, re.MULTILINE)) == 2  # the mark, and its explanation
     assert "a_b*" in text
     assert "end of what was searched: C" in " ".join(text.split())
     assert "nmf failed: ValueError: no" in text

@@ -1,4 +1,4 @@
-"""The exported file: what the run computed comes out of it again, to the bit, and nothing comes out of a damaged one."""
+"""The exported file: what the run computed comes out again, to the bit, and nothing out of a damaged one."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""The house rules about imports, read from the source: which room may import which, and what nobody imports."""
+"""The house rules about imports, read from the source: which room imports which, and what nobody imports."""
 
 import ast
 import subprocess

@@ -48,8 +48,8 @@ def pids_in(file: Path) -> list[int]:
 def test_json_comes_back_as_it_was_sent() -> None:
     payload = {
         "text": "naïve ☃ \x00 \U0001f600",
-        "numbers": [1, 2.5, -0.1, 1e308],
-        "nothing": None,
+        "numbers": [1, 2.5, 1e308],
+        "none": None,
         "deep": {"a": [{}]},
     }
     assert isolate.run("tests.plumbing:echo", payload) == payload
@@ -69,22 +69,20 @@ def test_every_computation_has_a_process_of_its_own() -> None:
 
 def test_an_exception_gives_one_line_and_its_traceback() -> None:
     with pytest.raises(CellError) as caught:
-        isolate.run(
-            "tests.plumbing:raise_error",
-            {"type": "ValueError", "args": ["k must be >= 1, got 0\nmore\nlines"]},
-        )
+        arguments = ["k must be >= 1, got 0\nmore\nlines"]
+        isolate.run("tests.plumbing:raise_error", {"type": "ValueError", "args": arguments})
     assert str(caught.value) == "ValueError: k must be >= 1, got 0"
     assert "in raise_error" in caught.value.details
     assert "lines" in caught.value.details
 
 
 def test_an_exception_without_a_message_is_named() -> None:
-    with pytest.raises(CellError, match="^ValueError$"):
+    with pytest.raises(CellError, match=r"^ValueError$"):
         isolate.run("tests.plumbing:raise_error", {"type": "ValueError", "args": []})
 
 
 def test_leaving_python_is_a_failure() -> None:
-    with pytest.raises(CellError, match="^SystemExit: 2$"):
+    with pytest.raises(CellError, match=r"^SystemExit: 2$"):
         isolate.run("tests.plumbing:raise_error", {"type": "SystemExit", "args": [2]})
 
 
@@ -96,7 +94,7 @@ def test_an_os_error_keeps_its_number_and_file() -> None:
 
 
 def test_an_os_error_without_a_number_is_a_failed_cell() -> None:
-    with pytest.raises(CellError, match="^OSError: odd$"):
+    with pytest.raises(CellError, match=r"^OSError: odd$"):
         isolate.run("tests.plumbing:raise_error", {"type": "OSError", "args": ["odd"]})
 
 
@@ -129,7 +127,7 @@ def test_a_child_that_ends_without_a_word_gives_its_exit_code() -> None:
 
 
 def test_ctrl_c_on_the_group_leaves_the_child_to_its_parent() -> None:
-    with pytest.raises(CellError, match="time limit of 0.3 s"):
+    with pytest.raises(CellError, match=r"time limit of 0\.3 s"):
         isolate.run("tests.plumbing:kill_itself", {"signal": int(signal.SIGINT)}, time_limit=0.3)
 
 
@@ -177,7 +175,7 @@ def test_a_child_dies_with_a_parent_that_is_killed(tmp_path: Path) -> None:
     finally:
         parent.kill()
         parent.wait()
-    assert wait_for(lambda: is_gone(child) and is_gone(server), 2)
+    assert wait_for(lambda: is_gone(child) and is_gone(server), 5)
 
 
 def run_in_daemon(queue: Any) -> None:

@@ -405,6 +405,18 @@ def test_prune_removes_what_was_moved_aside(store: Store) -> None:
     assert list((store.root / "damaged").iterdir()) == []
 
 
+def test_prune_waits_for_what_is_being_made(store: Store, count: Path) -> None:
+    reference = numbers({"n": 5, "count": str(count), "seconds": 0.5})
+    maker = threading.Thread(target=store.ensure, args=(reference,))
+    maker.start()
+    while not count.exists():
+        time.sleep(0.01)
+    prune(store.root, older_than=0)
+    maker.join()
+    assert store.open(reference).array("values").sum() == 10
+    assert times(count) == 1
+
+
 def test_prune_of_nothing(tmp_path: Path) -> None:
     assert prune(tmp_path / "nothing", older_than=0) == (0, 0)
 

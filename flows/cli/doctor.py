@@ -13,6 +13,7 @@ from tasks import InputError
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "optuna", "prefect", "fastapi", "mlflow")
 FREE_MB, MEMORY_MB = 500, 1500
 PYTHON = (3, 11)
+ARCHIVE = ".tar.gz"
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ def _print(check: Check) -> None:
 
     grid = Table.grid(padding=(0, 2))
     grid.add_column(width=7)
-    grid.add_column(width=18)
+    grid.add_column(width=14)
     grid.add_column(overflow="fold")
     style = "green" if check.ok else "red" if check.required else "yellow"
     text = check.found if check.ok else f"{check.found}. {check.remedy}"
@@ -87,7 +88,7 @@ def checks() -> Iterator[Check]:
     yield _checked("Prefect", lambda: _prefect(home))
 
 
-def _split(error: InputError) -> tuple[str, str]:
+def _split(error: Exception) -> tuple[str, str]:
     """Split an error's line into what was found and what to do."""
     found, _, remedy = str(error).partition("; ")
     return found, remedy[:1].upper() + remedy[1:]
@@ -148,17 +149,40 @@ def _machine() -> Check:
 
 
 def _data_sets() -> Iterator[Check]:
+    """Load the data sets that come with a package; of the archives only look whether they are there."""
     from tasks import catalogue
 
+    there: list[str] = []
+    to_fetch: list[str] = []
     for name, entry in catalogue.datasets().items():
+        module = entry.load()
+        archives = [file for file in module.SHA256 if file.endswith(ARCHIVE)]
+        if archives:
+            (there if all(map(_is_here, archives)) else to_fetch).append(name)
+            continue
         try:
-            entry.load().load()
+            module.load()
         except (InputError, OSError) as error:
-            message = str(error).removeprefix(f"data set {name}: ")
-            found, _, remedy = message.partition("; ")
-            yield Check(f"data {name}", False, found, remedy[:1].upper() + remedy[1:])
+            found, remedy = _split(error)
+            yield Check("data sets", False, found, remedy)
         else:
-            yield Check(f"data {name}", True, "there, sha256 as recorded")
+            there.append(name)
+    if there:
+        yield Check("data sets", True, ", ".join(there))
+    if to_fetch:
+        remedy = "They are downloaded when first used, or by: textbench fetch"
+        yield Check("data sets", False, f"not here yet: {', '.join(to_fetch)}", remedy, required=False)
+
+
+def _is_here(file: str) -> bool:
+    """Look for an archive in the data folder and in the cache; `textbench fetch` checks what it holds."""
+    import os
+
+    from tasks import archives
+
+    own = os.environ.get(archives.DATA_DIR)
+    folders = [archives._cache_folder(), *([Path(own).expanduser()] if own else [])]
+    return any(path.is_file() for folder in folders for path in folder.glob(f"*/{file}"))
 
 
 def _disk(home: Path) -> Check:

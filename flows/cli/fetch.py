@@ -16,23 +16,21 @@ def fetch(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON Lines, one object a data set.")] = False,
 ) -> None:
-    """Load data sets, check their sha256, and say where they come from and under which licence.
+    """Load data sets, downloading what is not here yet; say their source and licence and check their sha256.
 
     Exit code 2 if one cannot be had; its line says what to do.
 
     Example: textbench fetch r8 r52
     """
-    from rich.console import Console
-
     from tasks import catalogue
 
     names = list(dict.fromkeys(datasets or catalogue.datasets()))
     entries = [catalogue.dataset(name) for name in names]
-    progress = Console(stderr=True)
     is_complete = True
     for number, entry in enumerate(entries, start=1):
-        with progress.status(f"{entry.name} ({number} of {len(entries)})"):
-            result = _load(entry)
+        if sys.stderr.isatty():  # a download shows its own bar under this line
+            print(f"{entry.name} ({number} of {len(entries)}) ...", file=sys.stderr)
+        result = _load(entry)
         is_complete = is_complete and result["error"] is None
         _report(result, json)
     if not is_complete:

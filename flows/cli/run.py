@@ -20,7 +20,7 @@ ENGINES = ("threads", "dask")
 def run(
     suite: Annotated[
         str | None,
-        typer.Argument(help="A suite of `textbench list suites` [default: quick].", show_default=False),
+        typer.Argument(help="A suite of `textbench list suites`.", show_default="quick"),
     ] = None,
     dataset: Annotated[
         list[str] | None,
@@ -46,7 +46,7 @@ def run(
     ] = "honest",
     data_dir: Annotated[
         Path | None,
-        typer.Option(help="Folder of data archives [default: $TEXTBENCH_DATA_DIR].", show_default=False),
+        typer.Option(help="Folder of data archives.", show_default="$TEXTBENCH_DATA_DIR"),
     ] = None,
     engine: Annotated[str, typer.Option(help="threads, or dask for worker processes.")] = "threads",
     timed: Annotated[
