@@ -1,0 +1,31 @@
+"""How long a user waits: `--help`, the first run, and the same run again with everything stored."""
+
+import tempfile
+import time
+from pathlib import Path
+
+from tests.commands import textbench
+
+
+def seconds(*arguments: str, home: Path) -> float:
+    """Return the wall-clock seconds of one command."""
+    started = time.perf_counter()
+    textbench(*arguments, home=home)
+    return time.perf_counter() - started
+
+
+def main() -> None:
+    """Time the suite `quick` cold (new folder, no server), again, and the price of a first task."""
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        print(f"textbench --help                 {seconds('--help', home=home):6.2f} s")
+        cold = seconds("run", "quick", home=home)
+        again = min(seconds("run", "quick", home=home) for _ in range(3))
+        print(f"run quick, cold                  {cold:6.1f} s")
+        print(f"run quick, stored, server up     {again:6.1f} s   {cold / again:.0f} times faster")
+        one = seconds("run", "-m", "binary", "--seed", "0", home=home)
+        print(f"run one stored cell, server up   {one:6.1f} s   (an upper bound of call to first task)")
+        textbench("down", home=home)
+        started = seconds("run", "-m", "binary", "--seed", "0", home=home)
+        print(f"run one stored cell, no server   {started:6.1f} s   (the same, with the server's start)")
+        textbench("down", home=home)
