@@ -71,7 +71,7 @@ def read_suite(name: str) -> dict[str, Any]:
 
 
 def plan(request: Request) -> list[Cell]:
-    """Return the cells of a request, with every key worked out and nothing computed. Raises InputError for bad names."""
+    """Return the cells of a request, their keys worked out and nothing computed. Raises InputError for bad names."""
     from tasks.tokens import token_rule
 
     if not request.datasets or not request.methods or not request.seeds:
@@ -146,7 +146,7 @@ def row(cell: Cell, error: str | None = None) -> dict[str, Any]:
 
 
 class Index:
-    """The store's index: one small file a finished cell, `<home>/index/<key>.json`, written when its run is recorded."""
+    """The store's index: one small file a finished cell, `<home>/index/<key>.json`, written with its run."""
 
     def __init__(self, home: Path) -> None:
         self.folder = home / "index"
@@ -175,7 +175,7 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 
 def estimate(cells: Iterable[Cell], store: Store, records: Sequence[Mapping[str, Any]]) -> list[float | None]:
-    """Return the seconds each cell is expected to take: 0 if its result is stored, else what its like took, else None."""
+    """Return the seconds each cell is expected to take: 0 if stored, else what its like took, else None."""
     return [0.0 if store.has(cell.references["evaluate"]) else _like(cell, records) for cell in cells]
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def reference(vectors: Reference, method: str, params: Mapping[str, Any], seed: int) -> Reference:
-    """Return the features artifact of a method: train and test features (csr or float32), and the fitted method's arrays.
+    """Return the features artifact: train and test features (csr or float32), and the fitted method's arrays.
 
     A method without `random_state` gives the same artifact for every seed.
     """

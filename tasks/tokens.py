@@ -91,9 +91,6 @@ RULES = {
     "letters-stop-stem": TokenRule(stop_words="smart", stemmer="porter"),
     # SCDV (EMNLP 2017), as in its authors' code.
     "scdv": TokenRule(ascii_fold=True, stop_words="nltk", min_length=2),
-    # Scikit-learn's default: letters of any script, digits and underscores, two characters or more. Numbers and
-    # the names of machines in Usenet headers tell the group.
-    "words": TokenRule(pattern=r"\b\w\w+\b"),
     # Punctuation marks are tokens of their own: in reviews "!" and "?" carry opinion.
     "words-punctuation": TokenRule(pattern=r"\w+|[^\w\s]"),
 }
@@ -197,10 +194,8 @@ class _Numbers(dict[str, int]):
         number = -1
         if len(token) >= self._min_length and token not in self._stop_words:
             term = self._stem(token)
-            if term and self._grows:
-                number = self.terms.setdefault(term, len(self.terms))
-            else:
-                number = self.terms.get(term, -1)
+            unseen = len(self.terms) if term and self._grows else -1
+            number = self.terms.setdefault(term, unseen) if unseen >= 0 else self.terms.get(term, -1)
         self[token] = number
         return number
 

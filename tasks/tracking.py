@@ -101,7 +101,7 @@ class Tracker:
         self._experiments: dict[str, str] = {}
 
     def prepare(self) -> None:
-        """Make sure the server answers, or make the database. Raises TrackingError, within seconds, if neither works."""
+        """Make sure the server answers, or make the database. Raises TrackingError if neither works."""
         uri = self.settings.tracking_uri
         if uri.startswith("http"):
             self._require_answer(uri)

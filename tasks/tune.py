@@ -32,7 +32,7 @@ def compute(job: "Job") -> None:
 
 
 def _search(job: "Job", n_trials: int) -> list[dict[str, Any]]:
-    """Search the method's space by TPE. Each trial seeds its own sampler, so that a resumed search takes the same path."""
+    """Search the method's space by TPE. Each trial seeds its own sampler: a resumed search takes the same path."""
     import numpy as np
     import optuna
 

@@ -1,4 +1,4 @@
-"""Retrieval by example on 20 Newsgroups (all-terms) TF-IDF against scikit-learn, query by query, on the same queries."""
+"""Retrieval by example on 20 Newsgroups (all-terms) TF-IDF, against scikit-learn query by query."""
 
 import time
 
