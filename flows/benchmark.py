@@ -22,7 +22,7 @@ from tasks.isolate import CellError, warm
 from tasks.recipe import Reference
 from tasks.stages import STAGES
 from tasks.store import Store, locked, write_json
-from tasks.tracking import ATTEMPT_TAG, CELL_TAG, Tracker, git_commit, read_settings
+from tasks.tracking import ATTEMPT_TAG, CELL_TAG, DATA_TAG, Tracker, git_commit, read_settings
 
 log = logging.getLogger("textbench.run")
 Engine = Literal["threads", "dask"]
@@ -249,7 +249,7 @@ class Recorder:
         corpus = cell.references["ingest"]
         if self.store.has(corpus):
             about = self.store.open(corpus).json("corpus")
-            tags |= {f"sha256.{name}": digest for name, digest in about["sha256"].items()}
+            tags |= {f"{DATA_TAG}{name}": digest for name, digest in about["sha256"].items()}
         return tags
 
     def _files(self, cell: Cell, error: str | None) -> dict[str, Path]:

@@ -4,7 +4,9 @@ MLflow takes seconds to import, so it is imported only where a run is written or
 """
 
 import contextlib
+import hashlib
 import http.client
+import json
 import os
 import sqlite3
 import subprocess
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 CELL_TAG = "textbench.cell"
 ATTEMPT_TAG = "textbench.attempt"
 ERROR_TAG = "error"
+DATA_TAG = "sha256."  # and the name of a file of the data set
 QUIET = {
     "MLFLOW_LOGGING_LEVEL": "WARNING",
     "MLFLOW_DISABLE_TELEMETRY": "true",
@@ -204,6 +207,7 @@ class Tracker:
         )
         for name, path in files.items():
             client.log_artifact(run_id, str(path), artifact_path=name or None)
+        self._log_data_set(run_id, row["dataset"], tags)
         if row["error"]:
             client.set_tag(run_id, ERROR_TAG, row["error"])
         elif ERROR_TAG in client.get_run(run_id).data.tags:  # an earlier attempt failed
@@ -218,16 +222,27 @@ class Tracker:
             return None
         run_id = found[0].info.run_id
         if any(params.get(name, value) != value for name, value in found[0].data.params.items()):
-            self.client.delete_run(
-                run_id
-            )  # MLflow's parameters are immutable: another choice needs another run
+            # MLflow's parameters are immutable: another choice needs another run.
+            self.client.delete_run(run_id)
             return None
         return run_id
+
+    def _log_data_set(self, run_id: str, name: str, tags: Mapping[str, str]) -> None:
+        """Name the run's data set in MLflow's column for it, with a digest of its files' sha256 (MLflow takes 36 letters)."""
+        from mlflow.entities import Dataset, DatasetInput
+
+        digests = [f"{tag}={value}" for tag, value in sorted(tags.items()) if tag.startswith(DATA_TAG)]
+        if digests:
+            digest = hashlib.sha256("".join(digests).encode()).hexdigest()[:16]
+            data_set = Dataset(name, digest, source_type="textbench", source=json.dumps(digests))
+            self.client.log_inputs(run_id, [DatasetInput(data_set)])
 
     def _create(self, row: Mapping[str, Any], tags: Mapping[str, str]) -> str:
         name = f"{row['dataset']} {row['method']} seed {row['seed']}"
         run = self.client.create_run(
             self._experiments[self.settings.experiment],
+            # The run is written when it is over; MLflow's duration shall be what its stages took.
+            start_time=int(1000 * (time.time() - sum(row["seconds"].values()))),
             run_name=name,
             tags={CELL_TAG: tags[CELL_TAG], ATTEMPT_TAG: tags[ATTEMPT_TAG]},
         )

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 PROTOCOLS = ("honest", "transductive", "faithful")
 ENGINES = ("threads", "dask")
+# Without the workflow, MLflow's page opens on traces of language models.
+MLFLOW_PAGE = "http://127.0.0.1:5000/#/experiments/1/runs?workflowType=machine_learning"
 
 
 def run(
@@ -232,6 +234,8 @@ def _print_summary(home: Path, rows: list[dict[str, Any]], page: str) -> None:
     console.print("\nWhere to look next", style="bold")
     look = f"mlflow ui --backend-store-uri {address}" if address.startswith("sqlite") else f"open {address}"
     console.print(f"  compare runs in MLflow   {look}", soft_wrap=True)
+    if address.startswith("sqlite"):
+        console.print(f"                           then open {MLFLOW_PAGE}", soft_wrap=True, markup=False)
     console.print(f"  the flow in Prefect      {page}", soft_wrap=True)
     console.print("  one run in detail        textbench show last")
     console.print("  every run so far         textbench leaderboard")
