@@ -228,7 +228,7 @@ class Tracker:
         return run_id
 
     def _log_data_set(self, run_id: str, name: str, tags: Mapping[str, str]) -> None:
-        """Name the run's data set in MLflow's column for it, with a digest of its files' sha256 (MLflow takes 36 letters)."""
+        """Name the data set in MLflow's column for it, with a digest of its files' sha256 (MLflow takes 36 letters)."""
         from mlflow.entities import Dataset, DatasetInput
 
         digests = [f"{tag}={value}" for tag, value in sorted(tags.items()) if tag.startswith(DATA_TAG)]
