@@ -154,10 +154,11 @@ class Model:
         from tasks.tokens import TokenRule, count, encode
 
         terms = self.manifest["terms"]
-        ids, offsets = encode(texts, terms, TokenRule(**self.manifest["token_rule"]))
+        rule = TokenRule(**self.manifest["token_rule"])
+        ids, offsets = encode(texts, terms, rule)
         if self._method.INPUT == "tokens":
             return np.split(ids, offsets[1:-1])
-        return count(ids, offsets, len(terms))
+        return count(ids, offsets, terms, rule)
 
     @cached_property
     def _method(self) -> Any:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tasks import InputError
+from tasks import InputError, ngrams
 from tasks.catalogue import nearest
 from tasks.stopwords import STOP_LISTS, stop_words
 
@@ -39,6 +39,7 @@ class TokenRule:
     min_length: shortest token kept, in characters, before stemming. A stem that comes out empty is dropped.
     min_df: fewest documents a term must occur in.
     max_df: largest share of the documents that a term may occur in, in (0, 1]; always a share: 1 means all.
+    max_n: longest n-gram that is counted beside the single terms (`tasks.ngrams`), under the same limits.
 
     Raises InputError for a value outside these.
     """
@@ -51,6 +52,7 @@ class TokenRule:
     min_length: int = 1
     min_df: int = 1
     max_df: float = 1.0
+    max_n: int = 1
 
     def __post_init__(self) -> None:
         self._check_pattern()
@@ -61,7 +63,7 @@ class TokenRule:
             value = getattr(self, name)
             if value not in choices:
                 raise InputError(f"token rule: there is no {name} {value!r}; {nearest(str(value), choices)}")
-        for name in ("min_length", "min_df"):
+        for name in ("min_length", "min_df", "max_n"):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise InputError(f"token rule: {name} must be a whole number of at least 1, got {value!r}")
@@ -93,6 +95,7 @@ RULES = {
     "scdv": TokenRule(ascii_fold=True, stop_words="nltk", min_length=2),
     # Punctuation marks are tokens of their own: in reviews "!" and "?" carry opinion.
     "words-punctuation": TokenRule(pattern=r"\w+|[^\w\s]"),
+    "words-punctuation-2": TokenRule(pattern=r"\w+|[^\w\s]", max_n=2),
 }
 
 
@@ -109,7 +112,7 @@ class Vectors:
 
     train_ids, test_ids: int32 `(n_tokens,)`, positions in `terms`; tokens outside it are left out.
     train_offsets, test_offsets: int64 `(n_documents + 1,)`; document i is `ids[offsets[i]:offsets[i + 1]]`.
-    terms: the vocabulary, sorted by code point.
+    terms: the vocabulary, sorted by code point; where the rule counts n-grams, these follow the single terms.
     train_counts, test_counts: canonical csr int32 `(n_documents, n_terms)`.
     """
 
@@ -150,14 +153,22 @@ def vectorize(
 
     train_ids, train_offsets = _renumber(*train, final)
     test_ids, test_offsets = _renumber(*test, final)
+    terms = [seen[i] for i in kept]
+    if rule.max_n > 1 and any(" " in term for term in terms):
+        raise InputError("n-grams need tokens without spaces; change pattern, or set max_n to 1")
+    sequence, ends = train_ids, train_offsets
+    if transductive:
+        sequence = np.concatenate([train_ids, test_ids])
+        ends = np.concatenate([train_offsets, train_offsets[-1] + test_offsets[1:]])
+    tables = ngrams.learn(sequence, ends, len(terms), rule.max_n, rule.min_df, rule.max_df * n_documents)
     return Vectors(
         train_ids=train_ids,
         train_offsets=train_offsets,
         test_ids=test_ids,
         test_offsets=test_offsets,
-        terms=[seen[i] for i in kept],
-        train_counts=count(train_ids, train_offsets, len(kept)),
-        test_counts=count(test_ids, test_offsets, len(kept)),
+        terms=terms + ngrams.names(terms, tables),
+        train_counts=ngrams.count_all(train_ids, train_offsets, len(terms), tables),
+        test_counts=ngrams.count_all(test_ids, test_offsets, len(terms), tables),
     )
 
 
@@ -166,14 +177,11 @@ def encode(texts: Sequence[str], terms: Sequence[str], rule: TokenRule) -> tuple
     return _encode(texts, rule, _Numbers(rule, terms))
 
 
-def count(ids: np.ndarray, offsets: np.ndarray, n_terms: int) -> csr_matrix:
-    """Count the terms of each document: canonical csr int32 `(n_documents, n_terms)`; inputs untouched."""
-    from scipy.sparse import csr_matrix
-
-    ones = np.ones(len(ids), dtype=np.int32)
-    counts = csr_matrix((ones, ids.copy(), offsets), shape=(len(offsets) - 1, n_terms))
-    counts.sum_duplicates()
-    return counts
+def count(ids: np.ndarray, offsets: np.ndarray, terms: Sequence[str], rule: TokenRule) -> csr_matrix:
+    """Count what `encode` gave: canonical csr int32 `(n_documents, n_terms)`, with n-grams if the rule has them."""
+    if rule.max_n == 1:
+        return ngrams.count(ids, offsets, len(terms))
+    return ngrams.count_all(ids, offsets, *ngrams.tables_of(terms))
 
 
 class _Numbers(dict[str, int]):
@@ -236,4 +244,4 @@ def _renumber(ids: np.ndarray, offsets: np.ndarray, final: np.ndarray) -> tuple[
 
 
 def _document_frequency(ids: np.ndarray, offsets: np.ndarray, n_terms: int) -> np.ndarray:
-    return np.bincount(count(ids, offsets, n_terms).indices, minlength=n_terms)
+    return np.bincount(ngrams.count(ids, offsets, n_terms).indices, minlength=n_terms)

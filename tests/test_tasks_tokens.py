@@ -72,7 +72,7 @@ def test_encode_repeats_vectorize(r8: tuple[list[str], list[str]], rule: TokenRu
         np.testing.assert_array_equal(ids, getattr(vectors, f"{part}_ids"))
         np.testing.assert_array_equal(offsets, getattr(vectors, f"{part}_offsets"))
         counts = getattr(vectors, f"{part}_counts")
-        assert (count(ids, offsets, len(vectors.terms)) != counts).nnz == 0
+        assert (count(ids, offsets, vectors.terms, rule) != counts).nnz == 0
 
 
 def test_stop_words_come_before_the_stemmer() -> None:
@@ -149,12 +149,13 @@ def test_empty_texts_are_empty_rows() -> None:
     assert vectors.train_counts.toarray().tolist() == [[0, 0], [1, 1], [0, 0]]
     assert vectors.test_counts.shape == (2, 2) and vectors.test_counts.nnz == 0
     ids, offsets = encode([], vectors.terms, LETTERS)
-    assert ids.tolist() == [] and offsets.tolist() == [0] and count(ids, offsets, 2).shape == (0, 2)
+    assert ids.tolist() == [] and offsets.tolist() == [0]
+    assert count(ids, offsets, ["a", "b"], TokenRule()).shape == (0, 2)
 
 
 def test_count_leaves_its_inputs_alone() -> None:
     ids, offsets = np.array([2, 0, 2], dtype=np.int32), np.array([0, 3])
-    assert count(ids, offsets, 3).toarray().tolist() == [[1, 0, 2]]
+    assert count(ids, offsets, ["a", "b", "c"], TokenRule()).toarray().tolist() == [[1, 0, 2]]
     assert ids.tolist() == [2, 0, 2]
 
 
