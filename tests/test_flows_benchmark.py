@@ -195,7 +195,7 @@ async def main():
             while page := await read(limit=200, offset=offset):
                 runs += page
                 offset += len(page)
-        print(json.dumps([f"{run.name} {run.state_name}" for run in runs if not run.state.is_final()]))
+        print(json.dumps([f"{run.name} {run.state_name}" for run in runs if not (run.state and run.state.is_final())]))
 asyncio.run(main())
 """
     found: list[str] = []

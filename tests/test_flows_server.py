@@ -61,7 +61,8 @@ def living_flow():
 async def states():
     async with get_client() as client:
         runs = await client.read_flow_runs() + await client.read_task_runs()
-    return {run.name if run.name == "alive" else type(run).__name__: run.state.type.value for run in runs}
+    known = [run for run in runs if run.state]  # a task run is there a moment before its state is
+    return {run.name if run.name == "alive" else type(run).__name__: run.state.type.value for run in known}
 
 async def start_living_flow():
     async with get_client() as client:
