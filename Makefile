@@ -22,6 +22,9 @@ format: $(INSTALLED)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+fuzz: $(INSTALLED)
+	TEXTBENCH_FUZZ_EXAMPLES=10000 $(BIN)/python -m pytest $(wildcard tests/*fuzz*)
+
 bench: $(INSTALLED)
 	$(BIN)/python -m tests.benchmarks
 

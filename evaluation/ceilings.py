@@ -1,12 +1,20 @@
 """Ceilings: what no classifier and no ranking can exceed on a test set, whatever the representation.
 
 Two facts of the data bound every figure: test documents with one text but several classes get one prediction,
-and a class without training documents is never predicted.
+and a class without training documents is never predicted. Where a document may have several labels a third
+one does: a document of few labels cannot fill a list of k.
 """
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from evaluation.label_ranking import discounts
 from evaluation.metrics import METRICS
+from evaluation.multilabel import MULTILABEL_METRICS
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 
 def ceilings(
@@ -77,3 +85,96 @@ def _bounds_of_rankings(support: np.ndarray, n_relevant: np.ndarray) -> dict[str
         f"precision_at_{k}": float(support @ np.minimum(n_relevant, k) / (k * n)) for k in (1, 3, 5, 10)
     }
     return {"map": answered, "ndcg_at_5": answered, **precision}
+
+
+def multilabel_ceilings(
+    train_targets: "csr_matrix", test_targets: "csr_matrix", test_groups: np.ndarray
+) -> dict[str, float]:
+    """Best values of MULTILABEL_METRICS for deterministic methods that score trained labels only.
+
+    train_targets, test_targets: csr indicators (n_train, n_labels), (n_test, n_labels). test_groups (n_test,):
+    ints, equal for test documents of identical text. A label without training documents is never given, and
+    scores the same everywhere, below every trained label: by accident it may still be met at the end of a
+    ranking, where the untrained labels tie.
+
+    Precision, nDCG and the F1s are attained by some method. map, lraps and coverage_error (the least, since
+    lower is better) let documents of one text be ranked differently: they hold but need not be attained.
+    ValueError for no documents or shapes that differ.
+    """
+    n_test, n_labels = test_targets.shape
+    if (
+        train_targets.shape[1] != n_labels
+        or n_test != len(test_groups)
+        or 0 in (train_targets.shape[0], n_test)
+    ):
+        raise ValueError(
+            "ceilings need two indicators of the same labels, documents in both, and one group for each test "
+            f"document; received {train_targets.shape} and {test_targets.shape}, {len(test_groups)} groups"
+        )
+    labels = test_targets.toarray().astype(bool)
+    trained = np.asarray(train_targets.sum(axis=0)).ravel() > 0
+    group_of = np.unique(test_groups, return_inverse=True)[1]
+    bounds = _bounds_of_decisions(_grouped(labels, group_of), np.bincount(group_of), trained)
+    bounds |= _bounds_of_short_lists(labels, group_of, trained) | _bounds_of_label_rankings(labels, trained)
+    return {name: bounds[name] for name in MULTILABEL_METRICS}
+
+
+def _grouped(values: np.ndarray, group_of: np.ndarray) -> np.ndarray:
+    """Sum the rows (n_test, n_labels) of each group: (n_groups, n_labels)."""
+    total = np.zeros((group_of.max() + 1, values.shape[1]), dtype=np.float64)
+    np.add.at(total, group_of, values)
+    return total
+
+
+def _bounds_of_decisions(counts: np.ndarray, n_in_group: np.ndarray, trained: np.ndarray) -> dict[str, float]:
+    support, reachable = counts.sum(axis=0), counts * trained
+    present = support > 0
+    f1 = np.array(
+        [_best_f1(column, n_in_group, max(n, 1)) for column, n in zip(reachable.T, support, strict=True)]
+    )
+    pooled = _best_f1(reachable.ravel(), np.repeat(n_in_group, counts.shape[1]), max(support.sum(), 1))
+    macro = float(f1[present].mean()) if present.any() else 0.0
+    bounds = {
+        "micro_f1": pooled,
+        "macro_f1": macro,
+        "weighted_f1": float(f1 @ support / max(support.sum(), 1)),
+    }
+    return bounds | {f"{name}_zero": bound for name, bound in bounds.items()}
+
+
+def _bounds_of_short_lists(labels: np.ndarray, group_of: np.ndarray, trained: np.ndarray) -> dict[str, float]:
+    n_own = labels.sum(axis=1)
+    bounds = {}
+    for k in (1, 3, 5):
+        weights = discounts(k)
+        norms = np.concatenate([[1.0], np.cumsum(weights)])[np.minimum(n_own, k)]
+        gains = _best_lists(_grouped(labels, group_of), trained, k)
+        relative = _best_lists(_grouped(labels / norms[:, None], group_of), trained, k)
+        bounds[f"precision_at_{k}"] = float(gains.sum() / (k * len(labels)))
+        bounds[f"ndcg_fixed_norm_at_{k}"] = float((gains @ weights).sum() / (weights.sum() * len(labels)))
+        bounds[f"ndcg_at_{k}"] = float((relative @ weights).sum() / len(labels))
+    return bounds
+
+
+def _best_lists(values: np.ndarray, trained: np.ndarray, k: int) -> np.ndarray:
+    """What the first k of each group's best list hold: trained labels by value, then the untrained at random."""
+    known = -np.sort(-values[:, trained], axis=1)
+    unknown = values[:, ~trained]
+    if unknown.shape[1]:
+        unknown = np.repeat(unknown.mean(axis=1, keepdims=True), unknown.shape[1], axis=1)
+    best = np.hstack([known, unknown, np.zeros((len(values), k))])
+    return best[:, :k]
+
+
+def _bounds_of_label_rankings(labels: np.ndarray, trained: np.ndarray) -> dict[str, float]:
+    n_own, n_unknown, n_labels = labels.sum(axis=1), labels[:, ~trained].sum(axis=1), labels.shape[1]
+    n_known = n_own - n_unknown
+    # Trained labels on top, each at precision 1; the untrained ones of a document are met at the very end.
+    precision = (n_known + n_unknown * n_own / n_labels) / np.maximum(n_own, 1)
+    support = labels.sum(axis=0)
+    answered = np.where(trained, 1.0, support / len(labels))[support > 0]
+    return {
+        "lraps": float(np.where(n_own > 0, precision, 1.0).mean()),
+        "coverage_error": float(np.where(n_unknown > 0, n_labels, n_known).mean()),
+        "map": float(answered.mean()) if len(answered) else 0.0,
+    }

@@ -1,8 +1,9 @@
-"""The metrics, each one function and one line of `METRICS`.
+"""The metrics where a document has one label, each one function and one line of `METRICS`.
 
 A metric needs either `labels`, and is called `f(y_true, y_pred)` with integer class ids of shape (n,), or
 `neighbours`, and is called `f(queries)` with the per-query arrays of
-`evaluation.by_example.search_by_example`. Both return a fraction 0..1.
+`evaluation.by_example.search_by_example`. Both return a fraction 0..1. Several labels a document have their
+own metrics, `evaluation.multilabel`.
 
 The macro averages run over the classes that occur in y_true or in y_pred, scikit-learn's rule: a class that
 no test document has and nothing predicts is left out, one that is only predicted counts as 0. A rate whose
@@ -28,7 +29,7 @@ class Metric:
     name: str
     description: str
     function: Callable[..., float]
-    needs: Literal["labels", "neighbours"]
+    needs: Literal["labels", "neighbours", "scores", "decisions"]
     higher_is_better: bool = True
 
 

@@ -1,45 +1,46 @@
 """The probes: the classifiers that every representation is judged by, fixed but for one constant C.
 
-C is chosen by cross-validation on the training documents alone (`choose_c`). A probe is saved as arrays,
-never as a pickle.
+C is chosen by cross-validation on the training documents alone (`evaluation.tuning`). A probe is saved as
+arrays, never as a pickle.
 
 Source: Fan, Chang, Hsieh, Wang, Lin, LIBLINEAR: A Library for Large Linear Classification, JMLR 9 (2008).
 """
 
 import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from evaluation.metrics import METRICS
-
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-PROBES = ("linear-svm",)
-C_GRID = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 # On Reuters R8 predictions at 1e-3 and at 1e-5 are the same for counts and tf-idf, and differ for at most 3
 # in 1,000 documents for 200 singular vectors; the large C take less than half the time.
 TOLERANCE = 1e-3
+# The score, with its sign, of a label that no training document has, or that all have: beyond any margin.
+CONSTANT = 1e6
 
 
-class LinearSVMProbe:
-    """Linear support vector machine: L2-regularised squared hinge loss, each class against the rest.
+class LinearProbe:
+    """A linear classifier fitted by LIBLINEAR: what the probes share. The subclass says which loss.
 
     The features are divided by one number s, the root mean square of the training rows' norms. This only
     reparametrises C (training on X/s with C is training on X with C/s^2 and a bias feature of s), so that one
     grid of C serves counts, unit rows and singular vectors alike; SVMlight's default, C = 1/mean(x.x), is C =
-    1 here. No relative scale between features changes.
+    1 here. No relative scale between features changes. The bias is penalised like a weight.
 
-    X: csr or dense (n_documents, n_features), any real dtype, never modified. y: (n_documents,) ints.
-    Learned: `classes_` (n_classes,), `coef_` (n_classes, n_features) and `intercept_` (n_classes,), both for
-    features as given (one row for two classes or one), `scale_`, and `converged_`: whether the solver met its
-    tolerance in max_iter. With one class, that class is predicted. ValueError if C is not positive, shapes
-    differ or there is no document.
+    X: csr or dense (n_documents, n_features), any real dtype, never modified. y: (n_documents,) ints, or, for
+    several labels a document, a csr or dense indicator (n_documents, n_labels): then each label is a problem
+    of its own; one that no training document has scores -CONSTANT everywhere, one that all have +CONSTANT.
+
+    Learned: `classes_` (n_classes,), the columns for several labels; `coef_` (n_classes, n_features) and
+    `intercept_` (n_classes,), both for features as given (one row for two classes or one), `scale_`, and
+    `converged_`: whether the solver met its tolerance in max_iter. `thresholds_` is None, or (n_labels,) for
+    several labels: `fit` sets 0 and who has tuned others assigns them. With one class, that class is predicted.
+    ValueError if C is not positive, shapes differ or there is no document.
     """
 
     def __init__(self, C: float = 1.0, random_state: int = 0, max_iter: int = 10_000) -> None:
@@ -47,53 +48,83 @@ class LinearSVMProbe:
         self.random_state = random_state
         self.max_iter = max_iter
 
-    def fit(self, X: "np.ndarray | csr_matrix", y: np.ndarray) -> Self:
-        """Learn the hyperplanes from X (n_documents, n_features) and y (n_documents,)."""
+    def _solver(self) -> Any:
+        """The unfitted scikit-learn estimator."""
+        raise NotImplementedError
+
+    def fit(self, X: "np.ndarray | csr_matrix", y: "np.ndarray | csr_matrix") -> Self:
+        """Learn the hyperplanes from X (n_documents, n_features) and y, class ids or an indicator."""
         if not self.C > 0:
             raise ValueError(f"C must be positive; received {self.C!r}")
-        _check_documents(X, y)
-        self.classes_ = np.unique(y)
+        check_documents(X, y)
         self.scale_ = _root_mean_square_norm(X)
+        self.thresholds_: np.ndarray | None = None
+        if y.ndim == 2:
+            self.classes_ = np.arange(y.shape[1])
+            self.thresholds_ = np.zeros(y.shape[1])
+            self._fit_each(X, dense_indicator(y))
+            return self
+        self.classes_ = np.unique(y)
         if len(self.classes_) == 1:
             self.coef_, self.intercept_ = np.zeros((1, X.shape[1])), np.zeros(1)
             self.converged_ = True
             return self
-        self._fit_hyperplanes(X, y)
+        self._fit_classes(X, y)
         return self
 
-    def _fit_hyperplanes(self, X: "np.ndarray | csr_matrix", y: np.ndarray) -> None:
-        from sklearn.exceptions import ConvergenceWarning
-        from sklearn.svm import LinearSVC
+    def _fit_classes(self, X: "np.ndarray | csr_matrix", y: np.ndarray) -> None:
+        # One row, for the second class, decides between two.
+        others = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
+        self._fit_each(X, y[:, None] == others)
 
-        svm = LinearSVC(
-            C=self.C, dual="auto", tol=TOLERANCE, max_iter=self.max_iter, random_state=self.random_state
-        )
+    def _fit_each(self, X: "np.ndarray | csr_matrix", indicator: np.ndarray) -> None:
+        """Fit each column of a boolean indicator (n_documents, n_labels) against the rest."""
+        scaled = _divided(X, self.scale_)
+        n_positive = indicator.sum(axis=0)
+        self.coef_ = np.zeros((indicator.shape[1], X.shape[1]))
+        self.intercept_ = np.where(n_positive == 0, -CONSTANT, CONSTANT)
+        self.converged_ = True
+        for label in np.flatnonzero((n_positive > 0) & (n_positive < len(indicator))):
+            solver = self._solve(scaled, indicator[:, label])
+            self.coef_[label] = solver.coef_[0] / self.scale_
+            self.intercept_[label] = solver.intercept_[0]
+
+    def _solve(self, scaled: "np.ndarray | csr_matrix", y: np.ndarray) -> Any:
+        from sklearn.exceptions import ConvergenceWarning
+
+        solver = self._solver()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # `converged_` says it
-            svm.fit(_divided(X, self.scale_), y)
-        self.coef_ = svm.coef_ / self.scale_
-        self.intercept_ = svm.intercept_
-        self.converged_ = bool(svm.n_iter_ < self.max_iter)
+            solver.fit(scaled, y)
+        self.converged_ &= bool(np.max(solver.n_iter_) < self.max_iter)
+        return solver
 
     def decision_function(self, X: "np.ndarray | csr_matrix") -> np.ndarray:
-        """Signed margins: (n_documents, n_classes), or (n_documents,) for the second of two classes."""
+        """Signed scores: (n_documents, n_classes), or (n_documents,) for the second of two classes."""
         if X.shape[1] != self.coef_.shape[1]:
             raise ValueError(
                 f"X must have the {self.coef_.shape[1]} features of training; received {X.shape[1]}"
             )
-        margins = np.asarray(X @ self.coef_.T) + self.intercept_
-        return margins[:, 0] if len(self.intercept_) == 1 else margins
+        scores = np.asarray(X @ self.coef_.T) + self.intercept_
+        return scores[:, 0] if len(self.intercept_) == 1 and self.thresholds_ is None else scores
 
-    def predict(self, X: "np.ndarray | csr_matrix") -> np.ndarray:
-        """The class of the largest margin for each document: (n_documents,)."""
-        margins = self.decision_function(X)
+    def predict(self, X: "np.ndarray | csr_matrix") -> "np.ndarray | csr_matrix":
+        """The class of the highest score (n_documents,); for several labels those above their thresholds.
+
+        The latter as a csr indicator int8 (n_documents, n_labels).
+        """
+        scores = self.decision_function(X)
+        if self.thresholds_ is not None:
+            from scipy.sparse import csr_matrix
+
+            return csr_matrix(scores > self.thresholds_, dtype=np.int8)
         if len(self.classes_) == 1:
-            return np.repeat(self.classes_, len(margins))
-        return self.classes_[(margins > 0).astype(int) if margins.ndim == 1 else margins.argmax(axis=1)]
+            return np.repeat(self.classes_, len(scores))
+        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
 
     def to_arrays(self) -> dict[str, Any]:
         """Everything that prediction needs, as arrays and JSON values."""
-        return {
+        arrays = {
             "coef": self.coef_,
             "intercept": self.intercept_,
             "classes": self.classes_,
@@ -103,6 +134,7 @@ class LinearSVMProbe:
             "random_state": self.random_state,
             "max_iter": self.max_iter,
         }
+        return arrays | ({} if self.thresholds_ is None else {"thresholds": self.thresholds_})
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
@@ -113,115 +145,75 @@ class LinearSVMProbe:
         probe.classes_ = np.asarray(arrays["classes"])
         probe.scale_ = float(arrays["scale"])
         probe.converged_ = bool(arrays["converged"])
+        probe.thresholds_ = np.asarray(arrays["thresholds"]) if "thresholds" in arrays else None
         return probe
 
 
-def build_probe(name: str, C: float = 1.0, random_state: int = 0) -> LinearSVMProbe:
-    """The unfitted probe of that name; ValueError for a name that is not in PROBES."""
+class LinearSVMProbe(LinearProbe):
+    """Linear support vector machine: L2-regularised squared hinge loss, each class against the rest.
+
+    Arguments, shapes, errors: `LinearProbe`. Scores are margins, in units of the hinge.
+    """
+
+    def _solver(self) -> Any:
+        from sklearn.svm import LinearSVC
+
+        return LinearSVC(
+            C=self.C, dual="auto", tol=TOLERANCE, max_iter=self.max_iter, random_state=self.random_state
+        )
+
+    def _fit_classes(self, X: "np.ndarray | csr_matrix", y: np.ndarray) -> None:
+        self.converged_ = True
+        solver = self._solve(_divided(X, self.scale_), y)  # LIBLINEAR goes through the classes itself
+        self.coef_ = solver.coef_ / self.scale_
+        self.intercept_ = solver.intercept_
+
+
+class LogisticRegressionProbe(LinearProbe):
+    """Logistic regression: L2-regularised logistic loss, each class against the rest.
+
+    Arguments, shapes, errors: `LinearProbe`. Scores are log odds, so that a score above 0 is a probability
+    above one half. Solved in the primal by a trust region method, without random numbers.
+    """
+
+    def _solver(self) -> Any:
+        from sklearn.linear_model import LogisticRegression
+
+        return LogisticRegression(C=self.C, solver="liblinear", tol=TOLERANCE, max_iter=self.max_iter)
+
+
+PROBES: dict[str, type[LinearProbe]] = {
+    "linear-svm": LinearSVMProbe,
+    "logistic-regression": LogisticRegressionProbe,
+}
+
+
+def probe_class(name: str) -> type[LinearProbe]:
+    """The probe of that name; ValueError for a name that is not in PROBES, nearest first."""
     if name not in PROBES:
         nearest = get_close_matches(name, PROBES, n=len(PROBES), cutoff=0.0)
         raise ValueError(f"probe must be one of {', '.join(nearest)}; received {name!r}")
-    return LinearSVMProbe(C=C, random_state=random_state)
+    return PROBES[name]
 
 
-@dataclass(frozen=True)
-class CVResult:
-    """The C that cross-validation chose, and how it compared.
-
-    table has a row {C, mean, std} a candidate, over the folds. on_border: the chosen C is an end of the grid
-    and beats its neighbour, so that a wider grid might have done better. n_not_converged counts the fits that
-    ran out of iterations.
-    """
-
-    C: float
-    score: float
-    table: list[dict[str, float]]
-    on_border: bool
-    n_folds: int
-    n_not_converged: int
+def build_probe(name: str, C: float = 1.0, random_state: int = 0) -> LinearProbe:
+    """The unfitted probe of that name; ValueError for a name that is not in PROBES."""
+    return probe_class(name)(C=C, random_state=random_state)
 
 
-def choose_c(
-    X: "np.ndarray | csr_matrix",
-    y: np.ndarray,
-    probe: str = "linear-svm",
-    c_grid: Sequence[float] = C_GRID,
-    n_folds: int = 3,
-    metric: str = "accuracy",
-    random_state: int = 0,
-) -> CVResult:
-    """Choose C by stratified cross-validation: the best mean of the folds' metric, of equals the smallest C.
-
-    X: csr or dense (n_documents, n_features); y: (n_documents,) ints; metric: one that needs labels. A class
-    with fewer documents than folds is missing from some of them. When every class is that small the folds are
-    drawn without regard to class. Fewer documents than folds make fewer folds, down to 2; a single document
-    leaves nothing to compare: the smallest C, score nan, no folds. ValueError for a wrong argument or a fold
-    whose score is not a number.
-    """
-    grid = _checked_grid(c_grid)
-    if metric not in METRICS or METRICS[metric].needs != "labels":
-        names = [name for name, known in METRICS.items() if known.needs == "labels"]
-        raise ValueError(f"metric must be one of {', '.join(names)}; received {metric!r}")
-    if n_folds < 2:
-        raise ValueError(f"n_folds must be at least 2; received {n_folds!r}")
-    build_probe(probe)  # an unknown name fails before anything is computed
-    _check_documents(X, y)
-    if len(y) == 1:
-        return CVResult(grid[0], math.nan, [], on_border=False, n_folds=0, n_not_converged=0)
-    scores = np.empty((min(n_folds, len(y)), len(grid)))
-    n_not_converged = 0
-    for fold, (train, test) in enumerate(_folds(y, len(scores), random_state)):
-        X_train, X_test = X[train], X[test]
-        for column, C in enumerate(grid):
-            fitted = build_probe(probe, C, random_state).fit(X_train, y[train])
-            n_not_converged += not fitted.converged_
-            scores[fold, column] = METRICS[metric].function(y[test], fitted.predict(X_test))
-    return _best_of(scores, grid, metric, n_not_converged)
-
-
-def _best_of(scores: np.ndarray, grid: list[float], metric: str, n_not_converged: int) -> CVResult:
-    if np.isnan(scores).any():
-        fold, column = np.argwhere(np.isnan(scores))[0]
-        raise ValueError(f"{metric} must be a number; received nan in fold {fold} at C = {grid[column]}")
-    # Equal fold scores met in another order give means that differ in the last bit; those are ties.
-    mean = scores.mean(axis=0).round(12)
-    best = int(mean.argmax() if METRICS[metric].higher_is_better else mean.argmin())
-    inner = {0: 1, len(grid) - 1: len(grid) - 2}.get(best)
-    return CVResult(
-        C=grid[best],
-        score=float(mean[best]),
-        table=[
-            {"C": C, "mean": float(m), "std": float(s)}
-            for C, m, s in zip(grid, mean, scores.std(axis=0), strict=True)
-        ],
-        on_border=len(grid) > 1 and inner is not None and bool(mean[best] != mean[inner]),
-        n_folds=len(scores),
-        n_not_converged=n_not_converged,
-    )
-
-
-def _folds(y: np.ndarray, n_folds: int, random_state: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    from sklearn.model_selection import KFold, StratifiedKFold
-
-    largest_class = np.unique(y, return_counts=True)[1].max()
-    splitter = StratifiedKFold if largest_class >= n_folds else KFold
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
-        yield from list(splitter(n_folds, shuffle=True, random_state=random_state).split(y, y))
-
-
-def _checked_grid(c_grid: Sequence[float]) -> list[float]:
-    grid = sorted({float(C) for C in c_grid})
-    if not grid or not grid[0] > 0 or not np.isfinite(grid).all():
-        raise ValueError(f"c_grid must hold positive numbers; received {tuple(c_grid)}")
-    return grid
-
-
-def _check_documents(X: "np.ndarray | csr_matrix", y: np.ndarray) -> None:
-    if len(y) == 0 or X.shape[0] != len(y):
+def check_documents(X: "np.ndarray | csr_matrix", y: "np.ndarray | csr_matrix") -> None:
+    """Raise ValueError unless X and y, class ids or an indicator, have one row a document, at least one."""
+    if y.shape[0] == 0 or X.shape[0] != y.shape[0]:
         raise ValueError(
-            f"X and y must have one row a document; received {X.shape[0]} rows, {len(y)} classes"
+            f"X and y must have one row a document; received {X.shape[0]} rows, {y.shape[0]} classes"
         )
+    if y.ndim == 2 and y.shape[1] == 0:
+        raise ValueError("an indicator must have at least one label; received none")
+
+
+def dense_indicator(Y: "np.ndarray | csr_matrix") -> np.ndarray:
+    """An indicator as a dense boolean array (n_documents, n_labels)."""
+    return (Y if isinstance(Y, np.ndarray) else Y.toarray()).astype(bool)
 
 
 def _root_mean_square_norm(X: "np.ndarray | csr_matrix") -> float:
@@ -231,7 +223,7 @@ def _root_mean_square_norm(X: "np.ndarray | csr_matrix") -> float:
 
 
 def _divided(X: "np.ndarray | csr_matrix", scale: float) -> "np.ndarray | csr_matrix":
-    # One float64 copy, made here; LinearSVC then takes it as it is.
+    # One float64 copy, made here; LIBLINEAR's wrapper then takes it as it is.
     if isinstance(X, np.ndarray):
         return np.divide(X, scale, dtype=np.float64, order="C")
     scaled = X.astype(np.float64)

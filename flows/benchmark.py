@@ -40,15 +40,19 @@ def benchmark(
     fresh: bool = False,
     time_limit: float | None = None,
     memory_limit: float | None = None,
+    probe: str | None = None,
+    rule: str | None = None,
+    own: dict[str, Any] | None = None,
 ) -> State[Any]:
     """Run every method on every data set, once a seed, and record each cell in the store's index and in MLflow.
 
     With `timed` cells run one at a time with all cores, and like with `fresh` nothing stored before is used.
     `time_limit` (seconds) and `memory_limit` (megabytes) hold for each computation. The rows are written to
-    `<home>/sweeps/<id>.json`. The run fails when a cell fails; the other cells are finished first.
+    `<home>/sweeps/<id>.json`. `probe`, `rule` and `own` are those of `flows.cells.Request`.
+    The run fails when a cell fails; the other cells are finished first.
     """
     home = home_folder()
-    cells = plan(Request(datasets, methods, seeds, protocol, trials, name))
+    cells = plan(Request(datasets, methods, seeds, protocol, trials, name, probe, rule, own))
     attempt = f"{time.time():.3f}" if timed or fresh else ""
     store = Store(
         home / "store",

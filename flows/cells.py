@@ -11,14 +11,18 @@ from tasks.store import META, Store, read_meta, write_json
 
 Protocol = Literal["honest", "transductive", "faithful"]
 PROBE = "linear-svm"
-TUNED_ON = "accuracy"
+OWN_RULE = "words"  # the token rule of the user's own documents
 SUITES = PROJECT / "flows" / "suites"
 SUITE_KEYS = {"description": str, "datasets": list, "methods": list, "seeds": int, "trials": int}
 
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked of one sweep: every method on every data set, once a seed, under one protocol."""
+    """What is asked of one sweep: every method on every data set, once a seed, under one protocol.
+
+    `own` holds the fields of `tasks.own_data.OwnData`: the user's documents, beside or instead of `datasets`. `probe`
+    and `rule` replace the protocol's classifier and the data sets' token rules.
+    """
 
     datasets: Sequence[str]
     methods: Sequence[str]
@@ -26,6 +30,9 @@ class Request:
     protocol: Protocol = "honest"
     trials: int = 0
     name: str = "custom"
+    probe: str | None = None
+    rule: str | None = None
+    own: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -37,6 +44,7 @@ class Cell:
     protocol: str
     seed: int
     trials: int
+    probe: str
     references: Mapping[str, Reference] = field(repr=False)
 
     @property
@@ -70,43 +78,98 @@ def read_suite(name: str) -> dict[str, Any]:
     return settings
 
 
+@dataclass(frozen=True)
+class _Terms:
+    """What a protocol settles for one data set before any method is chosen."""
+
+    dataset: str
+    corpus: Reference
+    rule: str
+    transductive: bool
+    probe: str
+    validation: Mapping[str, Any]
+
+
 def plan(request: Request) -> list[Cell]:
     """Return the cells of a request, their keys worked out and nothing computed. Raises InputError for bad names."""
+    from evaluation.probes import PROBES
     from tasks.tokens import token_rule
 
-    if not request.datasets or not request.methods or not request.seeds:
+    if not (request.datasets or request.own) or not request.methods or not request.seeds:
         raise InputError("a run needs at least one data set, one method and one seed")
+    if request.probe is not None:
+        catalogue.pick("probe", request.probe, PROBES)
     for method in request.methods:
         catalogue.method(method)
+    all_terms = [_terms(request, dataset) for dataset in dict.fromkeys(request.datasets)]
+    if request.own:
+        all_terms.append(_own_terms(request, request.own))
     cells = []
-    for dataset in dict.fromkeys(request.datasets):
-        entry = catalogue.dataset(dataset)
-        if request.protocol == "faithful":
+    for terms in all_terms:
+        rule = asdict(token_rule(request.rule or terms.rule))
+        vectors = vectorize.reference(terms.corpus, rule, terms.transductive)
+        shared = {"ingest": terms.corpus, "audit": audit.reference(terms.corpus), "vectorize": vectors}
+        for method in dict.fromkeys(request.methods):
+            for seed in dict.fromkeys(request.seeds):
+                cells.append(_cell(request, terms, method, seed, shared))
+    return cells
+
+
+def _terms(request: Request, dataset: str) -> _Terms:
+    """Return a data set's terms; `faithful` takes them from its `FAITHFUL`, what a paper's own protocol was."""
+    entry = catalogue.dataset(dataset)
+    paper: Mapping[str, Any] = {}
+    if request.protocol == "faithful":
+        paper = entry.constant("FAITHFUL")
+        if paper is None:
             raise InputError(
                 f"protocol 'faithful' repeats what a paper did to its data, and no paper's protocol is known for "
                 f"{dataset}; choose honest or transductive"
             )
-        rule = asdict(token_rule(entry.constant("RULE")))
-        corpus = ingest.reference(dataset)
-        vectors = vectorize.reference(corpus, rule, transductive=request.protocol == "transductive")
-        shared = {"ingest": corpus, "audit": audit.reference(corpus), "vectorize": vectors}
-        for method in dict.fromkeys(request.methods):
-            for seed in dict.fromkeys(request.seeds):
-                cells.append(_cell(request, dataset, method, seed, shared))
-    return cells
+    return _Terms(
+        dataset=dataset,
+        corpus=ingest.reference(dataset),
+        rule=paper.get("rule", entry.constant("RULE")),
+        transductive=paper.get("transductive", request.protocol == "transductive"),
+        probe=request.probe or paper.get("probe", PROBE),
+        validation=_validation(**paper.get("validation", {})),
+    )
 
 
-def _cell(request: Request, dataset: str, method: str, seed: int, shared: dict[str, Reference]) -> Cell:
+def _validation(c_steps: Sequence[float] = (), **others: Any) -> dict[str, Any]:
+    """Return what `choose_c` is told; `c_steps` (first, last, step) is how papers give a grid of C."""
+    if not c_steps:
+        return others
+    first, last, step = c_steps
+    n_steps = round((last - first) / step)
+    return others | {"c_grid": [round(first + i * step, 6) for i in range(n_steps + 1)]}
+
+
+def _own_terms(request: Request, own: Mapping[str, Any]) -> _Terms:
+    from tasks import own_data
+
+    if request.protocol == "faithful":
+        raise InputError(
+            "protocol 'faithful' repeats a paper; for your own data choose honest or transductive"
+        )
+    corpus = own_data.reference(own_data.OwnData(**own))
+    is_transductive = request.protocol == "transductive"
+    return _Terms(corpus.params["dataset"], corpus, OWN_RULE, is_transductive, request.probe or PROBE, {})
+
+
+def _cell(request: Request, terms: _Terms, method: str, seed: int, shared: dict[str, Reference]) -> Cell:
     corpus, vectors = shared["ingest"], shared["vectorize"]
     entry = catalogue.method(method)
     path_or_name = str(entry.path) if method.endswith(".py") else method
-    choice = tune.reference(corpus, vectors, path_or_name, request.trials, seed, PROBE, TUNED_ON)
+    choice = tune.reference(
+        corpus, vectors, path_or_name, request.trials, seed, terms.probe, terms.validation
+    )
     references = shared | {
         "featurize": featurize.reference(vectors, path_or_name, {}, seed),
         "tune": choice,
         "evaluate": evaluate.reference(corpus, vectors, choice),
     }
-    return Cell(dataset, entry.name, request.protocol, seed, request.trials, references)
+    return Cell(terms.dataset, entry.name, request.protocol, seed, request.trials, terms.probe, references)
 
 
 def result_row(cell: Cell, store: Store) -> dict[str, Any]:
@@ -133,7 +196,7 @@ def row(cell: Cell, error: str | None = None) -> dict[str, Any]:
         "protocol": cell.protocol,
         "seed": cell.seed,
         "trials": cell.trials,
-        "probe": PROBE,
+        "probe": cell.probe,
         "params": {},
         "on_border": [],
         "metrics": {},

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from flows.leaderboard import HEADINGS, Summary, summarise
+from flows.leaderboard import HEADINGS, Summary, columns, summarise
 from tasks import InputError
 
 KINDS = (".svg", ".png", ".pdf")
@@ -12,7 +12,7 @@ KINDS = (".svg", ".png", ".pdf")
 BEST, OTHER, INK = "#D55E00", "#0072B2", "#333333"
 
 
-def draw(rows: Iterable[Mapping[str, Any]], path: Path, metric: str = "accuracy") -> None:
+def draw(rows: Iterable[Mapping[str, Any]], path: Path, metric: str | None = None) -> None:
     """Draw one panel a data set and protocol, best first, values in percent, to an SVG, PNG or PDF file.
 
     A bar is the 95 % interval over seeds (none for one seed); the number at the right is seconds, all stages together.
@@ -27,11 +27,15 @@ def draw(rows: Iterable[Mapping[str, Any]], path: Path, metric: str = "accuracy"
 
     if path.suffix.lower() not in KINDS:
         raise InputError(f"--figure must end in {', '.join(KINDS)}, got {path.name}")
-    summaries = [summary for summary in summarise(rows, metric) if metric in summary.mean]
-    if not summaries:
-        raise InputError(f"no finished run has the metric {metric}; there is nothing to draw")
-    groups = [list(group) for _, group in groupby(summaries, lambda s: (s.dataset, s.protocol))]
-    heights = [len(group) + 1.5 for group in groups]
+    groups = []
+    for _, table in groupby(summarise(rows, metric), lambda s: (s.dataset, s.protocol)):
+        summaries = list(table)
+        ranking = columns(summaries, metric)[0]
+        if measured := [summary for summary in summaries if ranking in summary.mean]:
+            groups.append((ranking, measured))
+    if not groups:
+        raise InputError("no finished run has that metric; there is nothing to draw")
+    heights = [len(group) + 1.5 for _, group in groups]
     matplotlib.rcParams |= {"svg.fonttype": "none", "svg.hashsalt": "textbench", "font.size": 10}
     figure, axes = plt.subplots(
         len(groups),
@@ -40,8 +44,8 @@ def draw(rows: Iterable[Mapping[str, Any]], path: Path, metric: str = "accuracy"
         height_ratios=heights,
         layout="constrained",
     )
-    for axis, group in zip(axes[:, 0], groups, strict=True):
-        _panel(axis, group, metric)
+    for axis, (ranking, group) in zip(axes[:, 0], groups, strict=True):
+        _panel(axis, group, ranking)
     figure.savefig(path, metadata={"Date": None} if path.suffix != ".png" else None, dpi=150)
     plt.close(figure)
 

@@ -9,12 +9,23 @@ from typing import TYPE_CHECKING, Any
 
 from evaluation.intervals import mean_interval
 from evaluation.metrics import METRICS
+from evaluation.multilabel import MULTILABEL_METRICS
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+# What a table shows, the first of them ranking, where a document has one label and where it has several.
 SHOWN = ("accuracy", "macro_f1", "map")
-HEADINGS = {"accuracy": "accuracy", "macro_f1": "macro-F1", "map": "MAP"}
+SHOWN_SEVERAL = ("micro_f1", "macro_f1", "precision_at_1", "lraps")
+HEADINGS = {
+    "accuracy": "accuracy",
+    "macro_f1": "macro-F1",
+    "micro_f1": "micro-F1",
+    "map": "MAP",
+    "precision_at_1": "P@1",
+    "lraps": "LRAPS",
+}
+KNOWN = METRICS | MULTILABEL_METRICS
 BEST, ON_BORDER = ">", "*"
 LATEX = {
     "\\": r"\textbackslash{}",
@@ -65,25 +76,32 @@ def latest(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return list(newest.values())
 
 
-def summarise(rows: Iterable[Mapping[str, Any]], metric: str = "accuracy") -> list[Summary]:
+def summarise(rows: Iterable[Mapping[str, Any]], metric: str | None = None) -> list[Summary]:
     """Summarise rows (as `flows.cells.row` describes) over seeds, best first for each data set and protocol.
 
-    Of equal means all are best. Methods without a result come last.
+    Without a metric accuracy ranks, or micro-F1 where documents have several labels. Of equal means all are best.
+    Methods without a result come last.
     """
-    sign = -1 if METRICS[metric].higher_is_better else 1
     summaries = [
         _summary(group, list(members)) for group, members in groupby(sorted(rows, key=_group), _group)
     ]
-
-    def rank(summary: Summary) -> tuple[Any, ...]:
-        value = sign * summary.mean.get(metric, math.inf * sign)
-        return (summary.dataset, summary.protocol, value, summary.method, summary.trials)
-
+    summaries.sort(key=lambda summary: (summary.dataset, summary.protocol, summary.method, summary.trials))
     ordered = []
-    for _, table in _tables(sorted(summaries, key=rank)):
-        best = table[0].mean.get(metric)
-        ordered += [replace(s, is_best=best is not None and s.mean.get(metric) == best) for s in table]
+    for _, table in _tables(summaries):
+        ranking = columns(table, metric)[0]
+        table = _ranked(table, ranking)
+        best = table[0].mean.get(ranking)
+        ordered += [replace(s, is_best=best is not None and s.mean.get(ranking) == best) for s in table]
     return ordered
+
+
+def _ranked(table: Sequence[Summary], ranking: str) -> list[Summary]:
+    sign = -1 if KNOWN[ranking].higher_is_better else 1
+
+    def rank(summary: Summary) -> float:
+        return sign * summary.mean[ranking] if ranking in summary.mean else math.inf
+
+    return sorted(table, key=rank)
 
 
 def _group(row: Mapping[str, Any]) -> tuple[str, str, str, int]:
@@ -98,7 +116,7 @@ def _tables(summaries: Sequence[Summary]) -> Iterable[tuple[tuple[str, str], lis
 def _summary(group: tuple[str, str, str, int], rows: list[Mapping[str, Any]]) -> Summary:
     dataset, protocol, method, trials = group
     done = [row for row in rows if not row["error"]]
-    shared = [name for name in METRICS if done and all(name in row["metrics"] for row in done)]
+    shared = [name for name in KNOWN if done and all(name in row["metrics"] for row in done)]
     intervals = {name: mean_interval([row["metrics"][name] for row in done]) for name in shared}
     seconds = [sum(row["seconds"].values()) for row in done if row["seconds"]]
     peaks = [row["peak_mb"] for row in done if row["peak_mb"] is not None]
@@ -120,7 +138,7 @@ def _summary(group: tuple[str, str, str, int], rows: list[Mapping[str, Any]]) ->
     )
 
 
-def render_table(rows: Iterable[Mapping[str, Any]], console: "Console", metric: str = "accuracy") -> None:
+def render_table(rows: Iterable[Mapping[str, Any]], console: "Console", metric: str | None = None) -> None:
     """Print one table for each data set and protocol; values in percent, what failed and why underneath."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
@@ -131,10 +149,11 @@ def render_table(rows: Iterable[Mapping[str, Any]], console: "Console", metric: 
         grid = Table(title=f"{dataset}, {protocol} protocol", title_justify="left", box=SIMPLE_HEAD)
         grid.show_edge, grid.collapse_padding = False, True
         grid.add_column("  method", overflow="fold")
-        for heading in _headings(metric, sign):
+        shown = columns(table, metric)
+        for heading in _headings(shown, sign):
             grid.add_column(heading, justify="right", no_wrap=True)
         for summary in (summary for summary in table if summary.n_seeds):
-            method, *cells = _printed(summary, metric, str, ON_BORDER, sign)
+            method, *cells = _printed(summary, shown, str, ON_BORDER, sign)
             mark = BEST if summary.is_best else " "
             style = "bold" if summary.is_best else None
             grid.add_row(*map(Text, [f"{mark} {method}", *cells]), style=style)
@@ -170,23 +189,31 @@ def _of_seeds(summary: Summary) -> str:
     return f" for {summary.n_failed} of {total} seeds" if total > 1 else ""
 
 
-def _columns(metric: str) -> list[str]:
-    """Return the metrics shown, the one that ranks first."""
-    return [metric, *(name for name in SHOWN if name != metric)]
+def columns(table: Sequence[Summary], metric: str | None) -> list[str]:
+    """Return the metrics that a table shows, the one that ranks first."""
+    is_several = any("lraps" in summary.mean for summary in table)
+    shown = SHOWN_SEVERAL if is_several else SHOWN
+    return [metric, *(name for name in shown if name != metric)] if metric else list(shown)
 
 
-def _headings(metric: str, sign: str = "±") -> list[str]:
-    first, *others = (HEADINGS.get(name, name) for name in _columns(metric))
+def _headings(shown: Sequence[str], sign: str = "±") -> list[str]:
+    first, *others = (HEADINGS.get(name, name) for name in shown)
     return [f"{first} {sign}", *others, "seconds", "peak MB", "seeds"]
 
 
 def _percent(summary: Summary, name: str) -> str:
-    return f"{100 * summary.mean[name]:.2f}" if name in summary.mean else "-"
+    return f"{_scale(name) * summary.mean[name]:.2f}" if name in summary.mean else "-"
+
+
+def _scale(name: str) -> int:
+    return (
+        1 if name == "coverage_error" else 100
+    )  # it counts labels; the others are fractions, shown in percent
 
 
 def _interval(summary: Summary, name: str, sign: str = "±") -> str:
     half = summary.half_width.get(name, math.nan)
-    return _percent(summary, name) + ("" if math.isnan(half) else f" {sign} {100 * half:.2f}")
+    return _percent(summary, name) + ("" if math.isnan(half) else f" {sign} {_scale(name) * half:.2f}")
 
 
 def _costs(summary: Summary) -> list[str]:
@@ -195,7 +222,7 @@ def _costs(summary: Summary) -> list[str]:
     return [seconds, peak, str(summary.n_seeds)]
 
 
-def to_json(rows: Iterable[Mapping[str, Any]], metric: str = "accuracy") -> str:
+def to_json(rows: Iterable[Mapping[str, Any]], metric: str | None = None) -> str:
     """Return JSON Lines, one object a summary, at full precision; a missing interval is null."""
     lines = []
     for summary in summarise(rows, metric):
@@ -204,13 +231,13 @@ def to_json(rows: Iterable[Mapping[str, Any]], metric: str = "accuracy") -> str:
     return "\n".join(lines)
 
 
-def to_csv(rows: Iterable[Mapping[str, Any]], metric: str = "accuracy") -> str:
+def to_csv(rows: Iterable[Mapping[str, Any]], metric: str | None = None) -> str:
     """Return CSV: each metric as a fraction at full precision, and its half-width as `<metric>_95`."""
     import csv
     import io
 
     fixed = ["dataset", "protocol", "method", "trials", "n_seeds"]
-    ordered = [metric, *(name for name in METRICS if name != metric)]
+    ordered = [*([metric] if metric else []), *(name for name in KNOWN if name != metric)]
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     figures = [column for name in ordered for column in (name, f"{name}_95")]
@@ -225,15 +252,16 @@ def to_csv(rows: Iterable[Mapping[str, Any]], metric: str = "accuracy") -> str:
     return stream.getvalue().rstrip("\n")
 
 
-def to_markdown(rows: Iterable[Mapping[str, Any]], metric: str = "accuracy") -> str:
+def to_markdown(rows: Iterable[Mapping[str, Any]], metric: str | None = None) -> str:
     """Return one Markdown table for each data set and protocol; values in percent, the best in bold."""
     lines: list[str] = []
     for (dataset, protocol), table in _tables(summarise(rows, metric)):
-        headings = ["method", *_headings(metric)]
+        shown = columns(table, metric)
+        headings = ["method", *_headings(shown)]
         lines += [f"**{dataset}, {protocol} protocol**", "", _pipes(headings)]
         lines.append(_pipes(["---", *["---:"] * (len(headings) - 1)]))
         for summary in (summary for summary in table if summary.n_seeds):
-            method, first, *others = _printed(summary, metric, lambda text: text.replace("|", r"\|"), r"\*")
+            method, first, *others = _printed(summary, shown, lambda text: text.replace("|", r"\|"), r"\*")
             if summary.is_best:
                 method, first = f"**{method}**", f"**{first}**"
             lines.append(_pipes([method, first, *others]))
@@ -246,15 +274,16 @@ def _pipes(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def to_latex(rows: Iterable[Mapping[str, Any]], metric: str = "accuracy") -> str:
+def to_latex(rows: Iterable[Mapping[str, Any]], metric: str | None = None) -> str:
     r"""Return a LaTeX table (booktabs) for each data set and protocol; in percent, the best in bold."""
     lines = [r"% needs \usepackage{booktabs}"]
     for (dataset, protocol), table in _tables(summarise(rows, metric)):
-        headings = [escape_latex(heading) for heading in ("method", *_headings(metric, ""))]
+        shown = columns(table, metric)
+        headings = [escape_latex(heading) for heading in ("method", *_headings(shown, ""))]
         lines += [r"\begin{table}", r"\centering", rf"\begin{{tabular}}{{l{'r' * (len(headings) - 1)}}}"]
         lines += [r"\toprule", f"{' & '.join(headings)} \\\\", r"\midrule"]
         for summary in (summary for summary in table if summary.n_seeds):
-            method, first, *others = _printed(summary, metric, escape_latex, ON_BORDER, r"$\pm$")
+            method, first, *others = _printed(summary, shown, escape_latex, ON_BORDER, r"$\pm$")
             if summary.is_best:
                 method, first = rf"\textbf{{{method}}}", rf"\textbf{{{first}}}"
             lines.append(f"{' & '.join([method, first, *others])} \\\\")
@@ -266,12 +295,13 @@ def to_latex(rows: Iterable[Mapping[str, Any]], metric: str = "accuracy") -> str
 
 
 def _printed(
-    summary: Summary, metric: str, escape: Callable[[str], str], border: str, sign: str = "±"
+    summary: Summary, shown: Sequence[str], escape: Callable[[str], str], border: str, sign: str = "±"
 ) -> list[str]:
     """Return a summary's cells, method and ranking metric first."""
     method = escape(summary.label) + border * bool(summary.on_border)
-    others = [_percent(summary, name) for name in _columns(metric)[1:]]
-    return [method, _interval(summary, metric, sign), *others, *_costs(summary)]
+    first, *others = shown
+    values = [_interval(summary, first, sign), *(_percent(summary, name) for name in others)]
+    return [method, *values, *_costs(summary)]
 
 
 def escape_latex(text: str) -> str:

@@ -11,6 +11,7 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -58,7 +59,7 @@ class Model:
             },
             "cell": run.row["key"],
             "method": features.meta["recipe"]["params"]["method"],
-            "classifier": run.row["probe"],
+            "classifier": result.meta["recipe"]["params"]["probe"],
             "libraries": result.meta["recipe"]["libraries"],
             "threads": features.meta["threads"],
             "token_rule": vectors.meta["recipe"]["params"]["rule"],
@@ -131,15 +132,24 @@ class Model:
         with self._as_in_the_run():
             return self._featurizer.transform(self._documents(texts))
 
-    def labels(self, texts: Sequence[str]) -> "tuple[list[str], np.ndarray]":
-        """Return the class the probe gives each text, and how far it is ahead of the second, (n_texts,)."""
-        from tasks.evaluate import _margin
+    def labels(self, texts: Sequence[str]) -> "tuple[list[str] | list[list[str]], np.ndarray]":
+        """Return the class the probe gives each text, and how far it is ahead of the second, (n_texts,).
+
+        With several labels a text: the labels it gives each, and how near the closest decision was.
+        """
+        from tasks.evaluate import margin
 
         features = self.features(texts)
         with self._as_in_the_run():
             targets = self._probe.predict(features)
-            margins = _margin(self._probe.decision_function(features))
-        return [self.manifest["target_names"][target] for target in targets], margins
+            scores = self._probe.decision_function(features)
+        names = self.manifest["target_names"]
+        if self._probe.thresholds_ is None:
+            return [names[target] for target in targets], margin(scores)
+        rows = (targets.indices[a:b] for a, b in pairwise(targets.indptr))
+        return [[names[label] for label in row] for row in rows], abs(scores - self._probe.thresholds_).min(
+            axis=1
+        )
 
     def _as_in_the_run(self) -> Any:
         """Limit linear algebra to the run's threads: they decide in which order products are added up."""
@@ -170,9 +180,9 @@ class Model:
 
     @cached_property
     def _probe(self) -> Any:
-        from evaluation.probes import LinearSVMProbe
+        from evaluation.probes import probe_class
 
-        return LinearSVMProbe.from_arrays(self._learned("probe"))
+        return probe_class(self.manifest["classifier"]).from_arrays(self._learned("probe"))
 
     def _learned(self, part: str) -> dict[str, Any]:
         prefix = f"{part}/"

@@ -1,7 +1,7 @@
 """Finished runs by name: find one in the store's index, and open the artifacts that made it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from flows.cells import Index, Request, plan
 from tasks import InputError, evaluate
 from tasks.recipe import Reference
 from tasks.store import META, Artifact, Damaged, Store, read_meta
+from tasks.tokens import RULES
 
 SHORTEST = 6
 
@@ -107,10 +108,20 @@ class Run:
     def _is_current(self) -> bool:
         """Whether the same request would lead to the same result today."""
         row = self.row
+        corpus, vectors = self.reference.inputs["corpus"], self.reference.inputs["vectors"]
+        rules = [name for name, rule in RULES.items() if asdict(rule) == vectors.params["rule"]]
         # What is the user's own has its path here.
-        dataset = self.reference.inputs["corpus"].params["dataset"]
-        method = self.reference.params["method"]
-        request = Request([dataset], [method], [row["seed"]], row["protocol"], row["trials"])
+        own = corpus.params.get("own")
+        request = Request(
+            datasets=[] if own else [corpus.params["dataset"]],
+            methods=[self.reference.params["method"]],
+            seeds=[row["seed"]],
+            protocol=row["protocol"],
+            trials=row["trials"],
+            probe=row["probe"],
+            rule=rules[0] if rules else None,
+            own=own,
+        )
         try:
             return plan(request)[0].key == row["key"]
         except InputError:

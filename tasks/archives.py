@@ -1,17 +1,16 @@
-"""Archives of documents: found in a data folder or the user's cache, else downloaded once, and always checked.
+"""Archives of documents: found in a data folder or the user's cache, else downloaded once; always checked.
 
 `find` gives the path of an archive, in this order: `$TEXTBENCH_DATA_DIR/<folder>/<file>`, the user's cache
 folder, the archive's public home. `TEXTBENCH_OFFLINE=1` forbids the last. `members` reads a .tar.gz without
-writing anything to disk. Nothing is used unchecked: an archive is accepted if the sha256 of its bytes is a known
-one, or else, since the same files can be packed in many ways, if `content_digest` of its members is.
+writing anything to disk. Nothing is used unchecked: an archive is accepted if the sha256 of its bytes is a
+known one, or else, since the same files can be packed in many ways, if `content_digest` of its members is.
 """
 
 import hashlib
 import os
-import re
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,10 +30,10 @@ class Archive:
     """A .tar.gz of documents: where it lives, what it must contain, and on which terms.
 
     folder, file: its place in a data folder and in the cache. urls: public homes, asked in order. sha256: of
-    the packings known, all accepted. size: bytes of the public packing. wanted: regular expression for the members
-    that are read, looked for in their names; its group is the name used. content_sha256: `content_digest` of
-    these. max_bytes, max_members: what it may unpack to at most, everything counted. terms, citation: printed
-    before a download.
+    the packings known, all accepted. size: bytes of the public packing. wanted: regular expression for the
+    members that are read, looked for in their names; its group is the name used. content_sha256:
+    `content_digest` of these. max_bytes, max_members: what it may unpack to at most, everything counted.
+    terms, citation: printed before a download.
     """
 
     title: str
@@ -52,14 +51,15 @@ class Archive:
 
 
 def read(archive: Archive) -> list[tuple[str, bytes]]:
-    """Find an archive and return its wanted members: (name used, bytes), sorted by name. InputError as `find`."""
+    """Find an archive and return its wanted members, (name, bytes) sorted by name. InputError as `find`."""
     return list(_members(archive, find(archive)))
 
 
 def find(archive: Archive) -> Path:
     """Return the path of an archive that has been checked, downloading it first if need be.
 
-    Raises InputError, in one line with the remedy, when the archive is not what it should be or cannot be had.
+    Raises InputError, in one line with the remedy, when the archive is not what it should be or cannot be
+    had.
     """
     own = _in_data_folder(archive)
     if own is not None:
@@ -85,13 +85,13 @@ def content_digest(contents: Iterable[tuple[str, bytes]]) -> str:
 
 
 def _in_data_folder(archive: Archive) -> Path | None:
-    """Return the archive's path in the data folder, or None if there is no such folder or it lacks the file."""
+    """Return the archive's path in the data folder, or None if no folder is named or it lacks the file."""
     setting = os.environ.get(DATA_DIR)
     if not setting:
         return None
     folder = Path(setting).expanduser()
     if not folder.is_dir():
-        raise InputError(f"{DATA_DIR} must be a folder of data files, got {setting!r}; correct it or unset it")
+        raise InputError(f"{DATA_DIR} must be a folder of data files, got {setting!r}; correct or unset it")
     path = folder / archive.folder / archive.file
     return path if path.exists() else None
 
@@ -104,17 +104,15 @@ def _cache_folder() -> Path:
 
 @contextmanager
 def _held(path: Path) -> Iterator[None]:
-    """Hold the lock of a file in the cache, so that of two processes one downloads and the other finds it done."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock = locked(path.with_name(f".{path.name}.lock"))
-        lock.__enter__()
-    except OSError as error:
-        raise InputError(
-            f"the cache folder {path.parent} cannot be written to ({error.strerror}); "
-            f"set XDG_CACHE_HOME to a folder that can, or {DATA_DIR} to a folder of data files"
-        ) from error
-    with lock_released(lock):
+    """Hold the lock of a file in the cache: of two processes one downloads, the other finds it done."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(path.with_name(f".{path.name}.lock")))
+        except OSError as error:
+            raise InputError(
+                f"the cache folder {path.parent} cannot be written to ({error.strerror}); "
+                f"set XDG_CACHE_HOME to a folder that can, or {DATA_DIR} to a folder of data files"
+            ) from error
         yield
 
 
@@ -146,8 +144,8 @@ def _check(archive: Archive, path: Path, remedy: str) -> None:
         ) from error
     if content != archive.content_sha256:
         raise InputError(
-            f"{archive.title}: {path} has sha256 {found}, expected {archive.sha256[0]}, and its documents are "
-            f"not the original ones; {remedy}"
+            f"{archive.title}: {path} has sha256 {found}, expected {archive.sha256[0]}, and its documents "
+            f"are not the original ones; {remedy}"
         )
 
 

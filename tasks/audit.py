@@ -7,12 +7,11 @@ classes without a training document, and the best scores that these leave possib
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tasks import InputError
 from tasks.datasets import Corpus
 from tasks.recipe import Reference, refer
 
@@ -45,13 +44,18 @@ def audit(corpus: Corpus) -> dict[str, Any]:
     - `ceilings`: metric -> bound on what a method reaches that gives equal texts equal answers and knows the
       trained classes only (`evaluation.ceilings`).
 
-    Raises InputError for a corpus of several labels a document.
+    Where documents have several labels, a class is one of these, copies and conflicts compare whole sets of
+    labels, a document is untrained if any of its labels is, and two more findings stand there:
+
+    - `labels_per_document`: mean over `train` and over `test`.
+    - `unlabelled`: documents without any label in `train` and `test`.
     """
-    train, test = _targets(corpus, corpus.train_targets), _targets(corpus, corpus.test_targets)
-    trained, tested = set(train.tolist()), set(test.tolist())
+    train, test = _answers(corpus.train_targets), _answers(corpus.test_targets)
+    trained, tested = _classes(corpus.train_targets), _classes(corpus.test_targets)
     return {
         "documents": {"train": len(corpus.train_texts), "test": len(corpus.test_texts)},
         "classes": {"train": len(trained), "test": len(tested), "both": len(trained & tested)},
+        **_several(corpus),
         "empty_texts": {"train": _empty(corpus.train_texts), "test": _empty(corpus.test_texts)},
         "duplicates": {
             "train": _repeats(corpus.train_texts),
@@ -60,20 +64,43 @@ def audit(corpus: Corpus) -> dict[str, Any]:
         },
         "conflicts": _conflicts(corpus, train, test),
         "untrained": {
-            "documents": sum(target not in trained for target in test.tolist()),
+            "documents": _untrained(corpus.test_targets, tested - trained),
             "classes": [corpus.target_names[target] for target in sorted(tested - trained)],
         },
-        "ceilings": _ceilings(corpus, train, test),
+        "ceilings": _ceilings(corpus),
     }
 
 
-def _targets(corpus: Corpus, targets: Any) -> np.ndarray:
-    if targets.ndim != 1:
-        raise InputError(
-            f"data set {corpus.name}: an audit needs one label a document, "
-            f"got an indicator of {targets.shape[1]} labels"
-        )
-    return targets
+def _answers(targets: Any) -> list[Hashable]:
+    """Return what a document is labelled with, comparable: its class, or the set of its labels."""
+    if targets.ndim == 1:
+        return targets.tolist()
+    return [frozenset(np.flatnonzero(row).tolist()) for row in targets.toarray()]
+
+
+def _classes(targets: Any) -> set[int]:
+    """Return the classes that some document has."""
+    present = targets if targets.ndim == 1 else np.flatnonzero(targets.toarray().any(axis=0))
+    return set(present.tolist())
+
+
+def _several(corpus: Corpus) -> dict[str, dict[str, Any]]:
+    parts: dict[str, Any] = {"train": corpus.train_targets, "test": corpus.test_targets}
+    if parts["train"].ndim == 1:
+        return {}
+    counts = {part: (targets.toarray() != 0).sum(axis=1) for part, targets in parts.items()}
+    return {
+        "labels_per_document": {part: float(count.mean()) for part, count in counts.items()},
+        "unlabelled": {part: int((count == 0).sum()) for part, count in counts.items()},
+    }
+
+
+def _untrained(targets: Any, untrained: set[int]) -> int:
+    """Return the number of documents with one of these classes."""
+    classes = sorted(untrained)
+    if targets.ndim == 1:
+        return int(np.isin(targets, classes).sum())
+    return int(targets.toarray()[:, classes].any(axis=1).sum())
 
 
 def _empty(texts: list[str]) -> int:
@@ -84,35 +111,34 @@ def _repeats(texts: list[str]) -> int:
     return len(texts) - len(set(texts))
 
 
-def _across(corpus: Corpus, train: np.ndarray, test: np.ndarray) -> dict[str, int]:
-    labels = _labels(zip(corpus.train_texts, train.tolist(), strict=True))
+def _across(corpus: Corpus, train: list[Hashable], test: list[Hashable]) -> dict[str, int]:
+    labels = _labels(zip(corpus.train_texts, train, strict=True))
     known = [
-        target in labels[text]
-        for text, target in zip(corpus.test_texts, test.tolist(), strict=True)
-        if text in labels
+        answer in labels[text] for text, answer in zip(corpus.test_texts, test, strict=True) if text in labels
     ]
     return {"across": len(known), "across_other_label": known.count(False)}
 
 
-def _conflicts(corpus: Corpus, train: np.ndarray, test: np.ndarray) -> dict[str, int]:
+def _conflicts(corpus: Corpus, train: list[Hashable], test: list[Hashable]) -> dict[str, int]:
     texts = corpus.train_texts + corpus.test_texts
-    labels = _labels(zip(texts, train.tolist() + test.tolist(), strict=True))
-    conflicting = {text for text, targets in labels.items() if len(targets) > 1}
+    labels = _labels(zip(texts, train + test, strict=True))
+    conflicting = {text for text, answers in labels.items() if len(answers) > 1}
     return {"texts": len(conflicting), "documents": sum(text in conflicting for text in texts)}
 
 
-def _labels(documents: Iterable[tuple[str, int]]) -> dict[str, set[int]]:
-    """Return the labels that each text occurs under."""
+def _labels(documents: Iterable[tuple[str, Hashable]]) -> dict[str, set[Hashable]]:
+    """Return the labels, or sets of labels, that each text occurs under."""
     labels = defaultdict(set)
-    for text, target in documents:
-        labels[text].add(target)
+    for text, answer in documents:
+        labels[text].add(answer)
     return dict(labels)
 
 
-def _ceilings(corpus: Corpus, train: np.ndarray, test: np.ndarray) -> dict[str, float]:
-    from evaluation.ceilings import ceilings
+def _ceilings(corpus: Corpus) -> dict[str, float]:
+    from evaluation.ceilings import ceilings, multilabel_ceilings
 
     group: dict[str, int] = {}
-    groups = [group.setdefault(text, len(group)) for text in corpus.test_texts]
-    values = ceilings(train, test, np.array(groups, dtype=np.int64))
-    return {metric: float(value) for metric, value in values.items()}
+    groups = np.array([group.setdefault(text, len(group)) for text in corpus.test_texts], dtype=np.int64)
+    if corpus.test_targets.ndim == 1:
+        return ceilings(corpus.train_targets, corpus.test_targets, groups)
+    return multilabel_ceilings(corpus.train_targets, corpus.test_targets, groups)

@@ -1,40 +1,42 @@
 """Ingest: load a data set and store its documents."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from tasks import catalogue
 from tasks.recipe import Reference, refer
 
 if TYPE_CHECKING:
     import numpy as np
+    import pyarrow
+    from scipy.sparse import csr_matrix
 
     from tasks.datasets import Corpus
     from tasks.store import Artifact, Job
 
 
 def reference(dataset: str) -> Reference:
-    """Return the corpus artifact of a data set: train.parquet, test.parquet (text, target), corpus.json."""
+    """Return the corpus artifact of a data set: train.parquet, test.parquet (text, target), corpus.json.
+
+    A target is a position in target_names (corpus.json), or a list of them where documents have several labels.
+    """
     entry = catalogue.dataset(dataset)
     return refer("tasks.ingest:compute", {"dataset": dataset}, modules=[entry.module])
 
 
 def compute(job: "Job") -> None:
     """Load the data set and write its documents and what is known of it."""
-    entry = catalogue.dataset(job.params["dataset"])
-    module = entry.load()
-    corpus = module.load()
-    job.save_table("train", {"text": corpus.train_texts, "target": corpus.train_targets})
-    job.save_table("test", {"text": corpus.test_texts, "target": corpus.test_targets})
-    about = {
-        "name": corpus.name,
-        "notes": corpus.notes,
-        "target_names": corpus.target_names,
-        "source": module.SOURCE,
-        "sha256": module.SHA256,
-        "licence": module.LICENCE,
-        "citation": module.CITATION,
-    }
-    job.save_json("corpus", about)
+    module = catalogue.dataset(job.params["dataset"]).load()
+    about = {name: getattr(module, name.upper()) for name in ("source", "sha256", "licence", "citation")}
+    write_corpus(job, module.load(), about)
+
+
+def write_corpus(job: "Job", corpus: "Corpus", about: Mapping[str, Any]) -> None:
+    """Write a corpus's documents, and with its names what else is known of it: source, sha256, licence, citation."""
+    job.save_table("train", {"text": corpus.train_texts, "target": _column(corpus.train_targets)})
+    job.save_table("test", {"text": corpus.test_texts, "target": _column(corpus.test_targets)})
+    own = {"name": corpus.name, "notes": corpus.notes, "target_names": corpus.target_names}
+    job.save_json("corpus", own | dict(about))
 
 
 def read_corpus(corpus: "Artifact") -> "Corpus":
@@ -43,17 +45,53 @@ def read_corpus(corpus: "Artifact") -> "Corpus":
 
     about = corpus.json("corpus")
     train, test = corpus.table("train"), corpus.table("test")
+    n_labels = len(about["target_names"])
     return Corpus(
         train_texts=train["text"].to_pylist(),
-        train_targets=train["target"].to_numpy(),
+        train_targets=_targets(train["target"], n_labels),
         test_texts=test["text"].to_pylist(),
-        test_targets=test["target"].to_numpy(),
+        test_targets=_targets(test["target"], n_labels),
         target_names=about["target_names"],
         name=about["name"],
         notes=about["notes"],
     )
 
 
-def read_targets(corpus: "Artifact", part: str) -> "np.ndarray":
-    """Return the targets (n_documents,) of the "train" or "test" documents, without reading their texts."""
-    return corpus.table(part, columns=["target"])["target"].to_numpy()
+def read_targets(corpus: "Artifact", part: str) -> "np.ndarray | csr_matrix":
+    """Return the targets of the "train" or "test" documents, without reading their texts.
+
+    (n_documents,) int64, or csr int8 (n_documents, n_labels) where documents have several labels.
+    """
+    n_labels = len(corpus.json("corpus")["target_names"])
+    return _targets(corpus.table(part, columns=["target"])["target"], n_labels)
+
+
+def label_lists(indicator: "csr_matrix") -> "pyarrow.ListArray":
+    """Return each document's labels as a list of ascending column numbers, for a parquet column."""
+    import numpy as np
+    import pyarrow
+
+    canonical = indicator.tocsr(copy=True)
+    canonical.eliminate_zeros()
+    canonical.sum_duplicates()
+    labels = pyarrow.array(canonical.indices.astype(np.int64))
+    return pyarrow.ListArray.from_arrays(pyarrow.array(canonical.indptr.astype(np.int32)), labels)
+
+
+def _column(targets: "np.ndarray | csr_matrix") -> Any:
+    return label_lists(targets) if targets.ndim == 2 else targets
+
+
+def _targets(column: "pyarrow.ChunkedArray", n_labels: int) -> "np.ndarray | csr_matrix":
+    import pyarrow
+
+    if not pyarrow.types.is_list(column.type):
+        return column.to_numpy()
+    import numpy as np
+    from scipy.sparse import csr_matrix
+
+    labels = column.combine_chunks()
+    offsets = np.concatenate([[0], np.cumsum(labels.value_lengths().to_numpy())])
+    indices = labels.flatten().to_numpy()
+    ones = np.ones(len(indices), dtype=np.int8)
+    return csr_matrix((ones, indices, offsets), shape=(len(labels), n_labels))

@@ -88,6 +88,8 @@ class TokenRule:
 RULES = {
     # Bag of words as plain as it gets.
     "letters": TokenRule(),
+    # Words of any script, two characters or more: scikit-learn's default, and ours for the user's own documents.
+    "words": TokenRule(pattern=r"\w\w+"),
     # dCoT (CIKM 2012) does not state its rule. On its Reuters subset (title, body, training and test texts)
     # this one gives 19,351 terms, and 19,439 with scikit-learn's stop list; the paper has 18,933.
     "letters-stop-stem": TokenRule(stop_words="smart", stemmer="porter"),

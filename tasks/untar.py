@@ -1,4 +1,4 @@
-"""Reading .tar.gz archives that nobody vouches for: as a stream, into memory, within limits, nothing on disk."""
+"""Reading .tar.gz archives that nobody vouches for: as a stream, within limits, nothing written to disk."""
 
 import gzip
 import io
@@ -13,7 +13,7 @@ from tasks import InputError
 # Texts shrink to a third or a fifth; a hundredth is a bomb. Small files are let off: tar pads with zeros.
 MAX_RATIO = 100
 NEVER_TOO_MUCH = 1 << 20
-# What tarfile and gzip raise on altered input; tarfile lets arithmetic on header fields and nested headers escape.
+# What tarfile and gzip raise on altered input, arithmetic on header fields and nested headers included.
 BROKEN = (tarfile.TarError, OSError, EOFError, zlib.error, ValueError, ArithmeticError, RecursionError)
 
 
@@ -21,10 +21,10 @@ def members(path: Path, wanted: str, *, max_bytes: int, max_members: int) -> Ite
     """Yield (name, bytes) of the wanted files in a .tar.gz, sorted by name, whatever their order there.
 
     `wanted` is a regular expression with one group, looked for in each member's name; the group is the name
-    yielded. The archive is read once, wholly, into memory. Raises InputError, in one line, for an archive that
-    cannot be read or is truncated or altered, unpacks to more than `max_bytes` or `MAX_RATIO` times its size,
-    has more than `max_members` members, has two wanted files of one name, or holds anything but plain files and
-    folders with relative names that stay inside (no links, devices, absolute names or `..`).
+    yielded. The archive is read once, wholly, into memory. Raises InputError, in one line, for an archive
+    that cannot be read or is truncated or altered, unpacks to more than `max_bytes` or `MAX_RATIO` times its
+    size, has more than `max_members` members, has two wanted files of one name, or holds anything but plain
+    files and folders with relative names that stay inside (no links, devices, absolute names or `..`).
     """
     pattern = re.compile(wanted)
     found: dict[str, bytes] = {}

@@ -19,6 +19,8 @@ QUIET = {
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
     "PREFECT_HOME": str(HOME / "prefect"),
     "TEXTBENCH_HOME": str(HOME / "textbench"),
+    "TEXTBENCH_OFFLINE": "1",
+    "XDG_CACHE_HOME": str(HOME / "cache"),
 }
 NOT_THE_USERS = ("MLFLOW_TRACKING_URI", "MLFLOW_EXPERIMENT_NAME", "PREFECT_API_URL", "PREFECT_PROFILE")
 os.environ.update(QUIET)

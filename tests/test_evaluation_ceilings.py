@@ -4,10 +4,12 @@ from itertools import permutations, product
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
 from evaluation.by_example import search_by_example
-from evaluation.ceilings import ceilings
+from evaluation.ceilings import ceilings, multilabel_ceilings
 from evaluation.metrics import METRICS, score_labels, score_neighbours
+from evaluation.multilabel import MULTILABEL_METRICS, score_multilabel
 
 ATTAINED = ("accuracy", "micro_f1", "macro_recall")
 
@@ -91,3 +93,69 @@ def test_a_test_set_of_untrained_classes_is_hopeless() -> None:
 def test_bad_input_is_named() -> None:
     with pytest.raises(ValueError, match="1 training, 2 test documents, 1 groups"):
         ceilings(np.array([0]), np.array([0, 0]), np.array([0]))
+
+
+# Of several labels these let equal texts be ranked differently, so that they need not be attained.
+HELD = ("map", "lraps", "coverage_error")
+
+
+def best_of_several(train: np.ndarray, test: np.ndarray, group_of: np.ndarray) -> dict[str, float]:
+    """The best value of each metric over all rankings of the trained labels for each group, and all decisions."""
+    trained = np.flatnonzero(train.any(axis=0))
+    rankings = []
+    for order in permutations(range(len(trained))):
+        for n_positive in range(len(trained) + 1):
+            row = np.full(train.shape[1], -100.0)
+            row[trained] = n_positive - 0.5 - np.array(order)
+            rankings.append(row)
+    best: dict[str, float] = {}
+    for choice in product(rankings, repeat=group_of.max() + 1):
+        scores = np.array(choice)[group_of]
+        for name, value in score_multilabel(test, scores, scores > 0).items():
+            pick = max if MULTILABEL_METRICS[name].higher_is_better else min
+            best[name] = pick(best.get(name, value), value)
+    return best
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_ranking_and_no_decision_exceeds_the_ceiling_of_several_labels(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    train, test = rng.random((3, 4)) < 0.4, rng.random((3, 4)) < 0.5
+    train[:, 3], train[0, :2] = False, True
+    groups = rng.integers(0, 2, 3)
+    _, group_of = np.unique(groups, return_inverse=True)
+    bounds = multilabel_ceilings(csr_matrix(train), csr_matrix(test), groups)
+    for name, value in best_of_several(train, test, group_of).items():
+        gap = bounds[name] - value if MULTILABEL_METRICS[name].higher_is_better else value - bounds[name]
+        assert gap >= -1e-12, name
+        if name not in HELD:
+            assert gap == pytest.approx(0, abs=1e-12), name
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rankings_of_different_texts_attain_every_ceiling(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    train, test = np.array([[1, 1, 0, 0, 1]]), rng.random((30, 5)) < 0.4
+    bounds = multilabel_ceilings(csr_matrix(train), csr_matrix(test), np.arange(30))
+    scores = np.where(train > 0, test - 0.5, -100.0)
+    assert score_multilabel(test, scores, scores > 0) == pytest.approx(bounds)
+
+
+def test_several_labels_by_hand() -> None:
+    """Documents of 1 and 2 labels cannot fill 5 places; a label that is never trained costs its share."""
+    train, test = csr_matrix([[1, 1, 0]]), csr_matrix([[1, 0, 0], [1, 1, 0], [0, 1, 1], [0, 0, 0]])
+    bounds = multilabel_ceilings(train, test, np.arange(4))
+    assert bounds["precision_at_1"] == 3 / 4
+    assert bounds["precision_at_5"] == pytest.approx(
+        (1 + 2 + 2) / 20
+    )  # the untrained label is third by accident
+    assert bounds["micro_f1"] == pytest.approx(2 * 4 / (4 + 5))
+    assert bounds["macro_f1"] == pytest.approx(2 / 3)
+    assert bounds["coverage_error"] == (1 + 2 + 3 + 0) / 4
+    assert bounds["lraps"] == pytest.approx((1 + 1 + (1 + 2 / 3) / 2 + 1) / 4)
+    assert bounds["map"] == pytest.approx((1 + 1 + 1 / 4) / 3)
+
+
+def test_bad_input_of_several_labels_is_named() -> None:
+    with pytest.raises(ValueError, match=r"received \(1, 2\) and \(1, 3\), 1 groups"):
+        multilabel_ceilings(csr_matrix((1, 2)), csr_matrix((1, 3)), np.array([0]))

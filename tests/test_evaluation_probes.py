@@ -1,19 +1,22 @@
-"""Probes: the optimum of the objective, indifference to scale, round trips, the choice of C."""
+"""Probes: the optimum of the objective, indifference to scale, round trips, one label and several."""
 
-import math
-import warnings
 from collections.abc import Callable
 from io import BytesIO
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
-from sklearn.model_selection import StratifiedKFold
+from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from evaluation import probes
-from evaluation.metrics import METRICS, Metric
-from evaluation.probes import C_GRID, PROBES, LinearSVMProbe, build_probe, choose_c
+from evaluation.probes import (
+    CONSTANT,
+    PROBES,
+    LinearProbe,
+    LinearSVMProbe,
+    LogisticRegressionProbe,
+    build_probe,
+)
 
 Kind = Callable[[np.ndarray], "np.ndarray | csr_matrix"]
 
@@ -22,6 +25,7 @@ def float32_array(X: np.ndarray) -> np.ndarray:
     return X.astype(np.float32)
 
 
+every_probe = pytest.mark.parametrize("Probe", PROBES.values())
 both_kinds = pytest.mark.parametrize("kind", [float32_array, csr_matrix])
 
 
@@ -30,6 +34,14 @@ def blobs(seed: int, n_classes: int = 3, n: int = 90, n_features: int = 6) -> tu
     rng = np.random.default_rng(seed)
     y = rng.integers(0, n_classes, n)
     return rng.normal(0, 1, (n_classes, n_features))[y] + rng.normal(0, 1, (n, n_features)), y
+
+
+def several_blobs(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Points whose labels are three half-spaces, one that nobody has and one that all have."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(0, 1, (90, 6))
+    Y = X @ rng.normal(0, 1, (6, 3)) + rng.normal(0, 0.5, (90, 3)) > 0.5
+    return X, np.column_stack([Y, np.zeros(90), np.ones(90)]).astype(np.int8)
 
 
 @pytest.mark.parametrize("C", [0.3, 3.0, 30.0])
@@ -51,12 +63,27 @@ def test_the_objective_is_at_its_minimum(C: float, n_features: int) -> None:
         assert gradient @ gradient / 2 < 0.01 * objective
 
 
+@pytest.mark.parametrize("C", [0.3, 30.0])
+def test_the_logistic_loss_is_at_its_minimum(C: float) -> None:
+    """f = |w|^2/2 + b^2/2 + C sum log(1 + exp(-y (w.x + b))), bounded as above."""
+    X, y = blobs(0)
+    probe = LogisticRegressionProbe(C=C).fit(X, y)
+    X = np.column_stack([X / probe.scale_, np.ones(90)])
+    weights = np.column_stack([probe.coef_ * probe.scale_, probe.intercept_])
+    for c, w in zip(probe.classes_, weights, strict=True):
+        sign = np.where(y == c, 1, -1)
+        loss = np.logaddexp(0, -sign * (X @ w))
+        gradient = w - C * X.T @ (sign * -np.expm1(-loss))
+        assert gradient @ gradient / 2 < 1e-3 * (w @ w / 2 + C * loss.sum())
+
+
 @both_kinds
+@every_probe
 @pytest.mark.parametrize("n_classes", [2, 4])
-def test_scale_of_the_features_does_not_matter(kind: Kind, n_classes: int) -> None:
+def test_scale_of_the_features_does_not_matter(kind: Kind, Probe: type[LinearProbe], n_classes: int) -> None:
     X, y = blobs(1, n_classes)
     new, _ = blobs(2, n_classes)
-    small, large = LinearSVMProbe(C=3).fit(kind(X), y), LinearSVMProbe(C=3).fit(kind(1000 * X), y)
+    small, large = Probe(C=3).fit(kind(X), y), Probe(C=3).fit(kind(1000 * X), y)
     np.testing.assert_array_equal(small.predict(kind(new)), large.predict(kind(1000 * new)))
     margins = small.decision_function(kind(new))
     np.testing.assert_allclose(large.decision_function(kind(1000 * new)), margins, rtol=1e-3, atol=1e-3)
@@ -77,15 +104,68 @@ def test_agreement_with_linear_svc_on_scaled_features(kind: Kind, n_classes: int
     np.testing.assert_array_equal(probe.predict(kind(X))[clear], reference.predict(X / scale)[clear])
 
 
+@every_probe
 @pytest.mark.parametrize("n_classes", [1, 2, 4])
-def test_round_trip_through_arrays(n_classes: int) -> None:
+def test_agreement_with_one_versus_the_rest(Probe: type[LinearProbe], n_classes: int) -> None:
+    """The probe's scores of several labels, or of classes, are those of one binary problem each."""
+    X, Y = several_blobs(7)
+    Y = Y[:, :n_classes]
+    scale = np.sqrt((X**2).sum(axis=1).mean())
+    scores = Probe(C=2).fit(X, csr_matrix(Y)).decision_function(csr_matrix(X))
+    assert scores.shape == (90, n_classes)
+    np.testing.assert_array_equal(scores, Probe(C=2).fit(X, Y).decision_function(csr_matrix(X)))
+    solver = LinearSVC if Probe is LinearSVMProbe else LogisticRegression
+    for label in range(min(n_classes, 3)):
+        reference = solver(C=2, tol=1e-8, max_iter=100_000, random_state=0)
+        if solver is LogisticRegression:
+            reference.set_params(solver="liblinear")
+        expected = reference.fit(X / scale, Y[:, label]).decision_function(X / scale)
+        np.testing.assert_allclose(scores[:, label], expected, atol=1e-2)
+
+
+@every_probe
+def test_a_label_of_nobody_and_a_label_of_all(Probe: type[LinearProbe]) -> None:
+    X, Y = several_blobs(1)
+    probe = Probe().fit(X, csr_matrix(Y))
+    scores = probe.decision_function(X)
+    assert set(scores[:, 3]) == {-CONSTANT}
+    assert set(scores[:, 4]) == {CONSTANT}
+    assert np.abs(scores[:, :3]).max() < 100
+    predicted = probe.predict(X)
+    assert predicted.dtype == np.int8
+    np.testing.assert_array_equal(predicted.toarray(), scores > 0)
+    probe.thresholds_ = np.array([100.0, -100.0, 0.0, 0.0, 0.0])
+    np.testing.assert_array_equal(probe.predict(X).sum(axis=0)[..., :2], [[0, 90]])
+
+
+@every_probe
+def test_one_label_again_after_several(Probe: type[LinearProbe]) -> None:
+    X, Y = several_blobs(2)
+    probe = Probe().fit(X, Y).fit(X, Y[:, 0].astype(int))
+    np.testing.assert_array_equal(probe.predict(X), Probe().fit(X, Y[:, 0].astype(int)).predict(X))
+    assert "thresholds" not in probe.to_arrays()
+
+
+@every_probe
+def test_round_trip_of_several_labels(Probe: type[LinearProbe]) -> None:
+    X, Y = several_blobs(3)
+    probe = Probe(C=3).fit(X, Y)
+    probe.thresholds_ = np.array([0.1, -0.2, 0.3, 0.0, 0.0])
+    restored = Probe.from_arrays(probe.to_arrays())
+    np.testing.assert_array_equal(restored.predict(X).toarray(), probe.predict(X).toarray())
+    assert vars(restored).keys() == vars(probe).keys()
+
+
+@every_probe
+@pytest.mark.parametrize("n_classes", [1, 2, 4])
+def test_round_trip_through_arrays(Probe: type[LinearProbe], n_classes: int) -> None:
     X, y = blobs(4, n_classes)
-    probe = LinearSVMProbe(C=0.3, random_state=5).fit(X, y)
+    probe = Probe(C=0.3, random_state=5).fit(X, y)
     file = BytesIO()
     np.savez(file, **probe.to_arrays())
     file.seek(0)
     with np.load(file, allow_pickle=False) as arrays:
-        restored = LinearSVMProbe.from_arrays(arrays)
+        restored = Probe.from_arrays(arrays)
     np.testing.assert_array_equal(restored.decision_function(X), probe.decision_function(X))
     np.testing.assert_array_equal(restored.predict(X), probe.predict(X))
     assert vars(restored).keys() == vars(probe).keys()
@@ -93,114 +173,35 @@ def test_round_trip_through_arrays(n_classes: int) -> None:
 
 
 @both_kinds
-def test_inputs_are_left_alone_and_the_same_seed_gives_the_same_bits(kind: Kind) -> None:
+@every_probe
+def test_inputs_are_left_alone_and_the_same_seed_gives_the_same_bits(
+    kind: Kind, Probe: type[LinearProbe]
+) -> None:
     X, y = blobs(5, n=40, n_features=60)
     features = kind(X)
     values = features if isinstance(features, np.ndarray) else features.data
     values.flags.writeable = False
-    first, second = LinearSVMProbe(C=3).fit(features, y), LinearSVMProbe(C=3).fit(features, y)
+    first, second = Probe(C=3).fit(features, y), Probe(C=3).fit(features, y)
     first.predict(features)
     np.testing.assert_array_equal(first.coef_, second.coef_)
 
 
-def test_limiting_cases() -> None:
+@every_probe
+def test_limiting_cases(Probe: type[LinearProbe]) -> None:
     X, y = blobs(6)
-    lone = LinearSVMProbe().fit(X, np.full(90, 7))
+    lone = Probe().fit(X, np.full(90, 7))
     assert set(lone.predict(X)) == {7}
-    nothing = LinearSVMProbe().fit(csr_matrix((90, 4)), np.repeat([0, 1], [60, 30]))
+    nothing = Probe().fit(csr_matrix((90, 4)), np.repeat([0, 1], [60, 30]))
     assert set(nothing.predict(csr_matrix((5, 4)))) == {0}
     assert nothing.scale_ == 1
-    assert not LinearSVMProbe(C=1e4, max_iter=1).fit(X, y).converged_
+    assert not Probe(C=1e4, max_iter=1).fit(X, y).converged_
     counts = csr_matrix(np.array([[5, 0], [0, 5]]))
-    np.testing.assert_array_equal(LinearSVMProbe().fit(counts, np.array([1, 0])).predict(counts), [1, 0])
-
-
-def test_the_chosen_c_is_that_of_a_search_written_otherwise() -> None:
-    X, y = blobs(8, n=120)
-    result = choose_c(X, y, random_state=3)
-    scores = {}
-    for C in C_GRID:
-        fold_scores = []
-        for train, test in StratifiedKFold(3, shuffle=True, random_state=3).split(X, y):
-            scale = np.sqrt((X[train] ** 2).sum(axis=1).mean())
-            svm = LinearSVC(C=C, tol=1e-6, max_iter=100_000, random_state=0).fit(X[train] / scale, y[train])
-            fold_scores.append(svm.score(X[test] / scale, y[test]))
-        scores[C] = np.mean(fold_scores)
-    for row in result.table:
-        assert row["mean"] == pytest.approx(scores[row["C"]], abs=1.5 / 120)
-    best = max(row["mean"] for row in result.table)
-    winners = [row["C"] for row in result.table if row["mean"] == best]
-    assert (result.score, result.C) == (best, winners[0])
-    assert (result.n_folds, result.n_not_converged) == (3, 0)
-
-
-def test_a_planted_large_c_is_found_on_the_border() -> None:
-    """A few huge documents make the others' signal small: the majority class wins unless C is large."""
-    rng = np.random.default_rng(0)
-    y = np.repeat([0, 1], [80, 40])
-    X = np.column_stack([np.where(y == 1, 0.1, -0.1) + rng.normal(0, 0.01, 120), np.zeros(120)])
-    X[:12, 1] = 30.0
-    result = choose_c(X, y, c_grid=(0.01, 0.1, 1e4))
-    assert result.C == 1e4
-    assert result.on_border
-    assert result.score > 0.95
-    inside = choose_c(X, y, c_grid=(0.01, 1e4, 2e4))
-    assert inside.C == 1e4
-    assert not inside.on_border
-
-
-def test_of_equal_candidates_the_smallest_is_taken_and_is_no_border() -> None:
-    y = np.repeat([0, 1], 20)
-    X = np.where(y == 0, -1.0, 1.0)[:, None]
-    result = choose_c(X, y, c_grid=(10, 1, 100))
-    assert (result.C, result.score, result.on_border) == (1, 1.0, False)
-    assert [row["C"] for row in result.table] == [1, 10, 100]
-
-
-@pytest.mark.filterwarnings("error")
-def test_few_documents() -> None:
-    X = np.eye(5)
-    rare = choose_c(X, np.array([0, 0, 0, 1, 2]))
-    assert rare.n_folds == 3
-    all_different = choose_c(X, np.arange(5))  # no fold trains on the class it is asked for
-    assert (all_different.n_folds, all_different.score, all_different.C) == (3, 0.0, C_GRID[0])
-    assert choose_c(X[:2], np.array([0, 1])).n_folds == 2
-    one_class = choose_c(X, np.zeros(5, dtype=int))
-    assert (one_class.C, one_class.score, one_class.on_border) == (C_GRID[0], 1.0, False)
-    lone = choose_c(X[:1], np.array([3]))
-    assert (lone.C, lone.n_folds, lone.table) == (C_GRID[0], 0, [])
-    assert math.isnan(lone.score)
-
-
-def test_folds_that_do_not_converge_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        probes, "build_probe", lambda name, C=1.0, seed=0: LinearSVMProbe(C, seed, max_iter=1)
-    )
-    X, y = blobs(9)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert choose_c(X, y, c_grid=(1e3, 1e4)).n_not_converged == 6
-
-
-def test_a_score_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    broken = Metric("broken", "never a number", lambda y_true, y_pred: math.nan, "labels")
-    monkeypatch.setitem(METRICS, "broken", broken)
-    with pytest.raises(ValueError, match=r"broken must be a number; received nan in fold 0 at C = 0.3"):
-        choose_c(*blobs(0), metric="broken")
-
-
-def test_lower_is_better_is_respected(monkeypatch: pytest.MonkeyPatch) -> None:
-    X, y = blobs(10)
-    error = Metric("error", "wrong", lambda a, b: float(np.mean(a != b)), "labels", higher_is_better=False)
-    monkeypatch.setitem(METRICS, "error", error)
-    by_error, by_accuracy = choose_c(X, y, metric="error"), choose_c(X, y)
-    assert by_error.C == by_accuracy.C
-    assert by_error.score == pytest.approx(1 - by_accuracy.score)
+    np.testing.assert_array_equal(Probe().fit(counts, np.array([1, 0])).predict(counts), [1, 0])
 
 
 def test_bad_input_is_named() -> None:
     X, y = blobs(0)
-    with pytest.raises(ValueError, match="one of linear-svm; received 'linear_svm'"):
+    with pytest.raises(ValueError, match="one of linear-svm, logistic-regression; received 'linear_svm'"):
         build_probe("linear_svm")
     with pytest.raises(ValueError, match="C must be positive; received -1"):
         LinearSVMProbe(C=-1).fit(X, y)
@@ -208,10 +209,5 @@ def test_bad_input_is_named() -> None:
         LinearSVMProbe().fit(X, y[:3])
     with pytest.raises(ValueError, match="the 6 features of training; received 5"):
         LinearSVMProbe().fit(X, y).predict(X[:, :5])
-    with pytest.raises(ValueError, match=r"accuracy, macro_f1.*received 'map'"):
-        choose_c(X, y, metric="map")
-    with pytest.raises(ValueError, match=r"positive numbers; received \(0, 1\)"):
-        choose_c(X, y, c_grid=(0, 1))
-    with pytest.raises(ValueError, match="n_folds must be at least 2; received 1"):
-        choose_c(X, y, n_folds=1)
-    assert PROBES == ("linear-svm",)
+    with pytest.raises(ValueError, match="at least one label; received none"):
+        LinearSVMProbe().fit(X, np.zeros((90, 0)))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from tasks import InputError, catalogue
+from tasks import catalogue
 from tasks.audit import audit
 from tasks.datasets import Corpus
 
@@ -48,11 +48,32 @@ def test_nothing_to_find() -> None:
     assert found["ceilings"]["accuracy"] == found["ceilings"]["macro_f1"] == 1.0
 
 
-def test_several_labels_are_refused() -> None:
-    indicator = csr_matrix(np.array([[1, 1]]))
-    corpus = Corpus(["one"], indicator, ["two"], indicator, ["a", "b"], "toy", "")
-    with pytest.raises(InputError, match=r"toy: an audit needs one label a document, got .* 2 labels"):
-        audit(corpus)
+def test_several_labels_by_hand() -> None:
+    rows = {"a": [1, 0, 0, 0], "ab": [1, 1, 0, 0], "bd": [0, 1, 0, 1], "": [0, 0, 0, 0]}
+    train = [("one", "a"), ("one", "ab"), ("two", "ab"), ("three", ""), ("four", "a")]
+    test = [("one", "ab"), ("two", "a"), ("five", "bd"), ("five", ""), ("six", "a")]
+    corpus = Corpus(
+        train_texts=[text for text, _ in train],
+        train_targets=csr_matrix(np.array([rows[labels] for _, labels in train])),
+        test_texts=[text for text, _ in test],
+        test_targets=csr_matrix(np.array([rows[labels] for _, labels in test])),
+        target_names=["a", "b", "c", "d"],
+        name="toy",
+        notes="",
+    )
+    found = audit(corpus)
+    assert json.loads(json.dumps(found)) == found
+    assert found["documents"] == {"train": 5, "test": 5}
+    assert found["classes"] == {"train": 2, "test": 3, "both": 2}
+    assert found["labels_per_document"] == {"train": 6 / 5, "test": 6 / 5}
+    assert found["unlabelled"] == {"train": 1, "test": 1}
+    # "two" has both labels in training and one in the test part; "one" has its set in one training copy.
+    assert found["duplicates"] == {"train": 1, "test": 1, "across": 2, "across_other_label": 1}
+    assert found["conflicts"] == {"texts": 3, "documents": 7}
+    assert found["untrained"] == {"documents": 1, "classes": ["d"]}
+    # The first three and the last document have a label to put first, but two of them share a text.
+    assert found["ceilings"]["precision_at_1"] == 4 / 5
+    assert found["ceilings"]["coverage_error"] == (2 + 1 + 4 + 0 + 1) / 5
 
 
 FOUND = {

@@ -23,8 +23,11 @@ def leaderboard(
         typer.Option(help="Only this protocol: honest, transductive or faithful.", show_default=False),
     ] = None,
     metric: Annotated[
-        str, typer.Option(help="The metric that ranks (`textbench list metrics`).")
-    ] = "accuracy",
+        str | None,
+        typer.Option(
+            help="The metric that ranks (`textbench list metrics`).", show_default="accuracy, or micro_f1"
+        ),
+    ] = None,
     output: Annotated[
         str, typer.Option("--format", help="table, csv, markdown, latex or json (JSON Lines).")
     ] = TABLE,
@@ -76,12 +79,13 @@ def leaderboard(
         draw(rows, figure, metric)
 
 
-def _check(metric: str, protocol: str | None, output: str, formats: Sequence[str]) -> None:
-    from evaluation.metrics import METRICS
+def _check(metric: str | None, protocol: str | None, output: str, formats: Sequence[str]) -> None:
     from flows.cli.run import PROTOCOLS
+    from flows.leaderboard import KNOWN
     from tasks.catalogue import pick
 
-    pick("metric", metric, METRICS)
+    if metric is not None:
+        pick("metric", metric, KNOWN)
     pick("format", output, dict.fromkeys(formats))
     if protocol is not None:
         pick("protocol", protocol, dict.fromkeys(PROTOCOLS))

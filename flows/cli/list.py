@@ -62,22 +62,25 @@ def list_methods(json: Json = False) -> None:
 
 @list_app.command("metrics")
 def list_metrics(json: Json = False) -> None:
-    """List the metrics, what they say and which way is better.
+    """List the metrics, what they say, which way is better, and whether they are for one label a document or several.
 
     Example: textbench leaderboard --metric map
     """
     from evaluation.metrics import METRICS
+    from evaluation.multilabel import MULTILABEL_METRICS
 
     entries = [
         {
             "name": name,
             "description": metric.description,
+            "labels": labels,
             "needs": metric.needs,
             "higher_is_better": metric.higher_is_better,
         }
-        for name, metric in METRICS.items()
+        for labels, metrics in (("one", METRICS), ("several", MULTILABEL_METRICS))
+        for name, metric in metrics.items()
     ]
-    _print(entries, (), json)
+    _print(entries, ("labels",), json)
 
 
 @list_app.command("suites")

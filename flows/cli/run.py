@@ -3,6 +3,7 @@
 import contextlib
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -58,6 +59,30 @@ def run(
         ),
     ] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Compute everything again.")] = False,
+    probe: Annotated[
+        str | None, typer.Option(help="linear-svm or logistic-regression.", show_default="the protocol's")
+    ] = None,
+    rule: Annotated[
+        str | None, typer.Option(help="Token rule, such as letters or words.", show_default="the data set's")
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="Your own documents: CSV, TSV, JSONL, Parquet, or a folder of one folder a class.",
+            show_default=False,
+        ),
+    ] = None,
+    text_column: Annotated[str, typer.Option(help="With --data: the column of texts.")] = "text",
+    label_column: Annotated[str, typer.Option(help="With --data: the column of labels.")] = "label",
+    label_separator: Annotated[
+        str | None, typer.Option(help="With --data: what parts several labels.", show_default=False)
+    ] = None,
+    split_column: Annotated[
+        str | None, typer.Option(help="With --data: the column that says train or test.", show_default=False)
+    ] = None,
+    test_size: Annotated[
+        float | None, typer.Option(help="With --data: share drawn for the test.", show_default="0.3")
+    ] = None,
     time_limit: Annotated[
         float | None, typer.Option(help="Seconds a stage may take.", show_default=False)
     ] = None,
@@ -82,7 +107,15 @@ def run(
     from flows.home import home_folder
     from tasks.tracking import read_settings
 
+    own = {
+        "text_column": text_column,
+        "label_column": label_column,
+        "label_separator": label_separator,
+        "split_column": split_column,
+        "test_size": test_size,
+    }
     request = _request(suite, dataset, method, _seeds(seed, seeds), trials, protocol)
+    request = replace(request, probe=probe, rule=rule, **_own(data, own, dataset))
     if engine not in ENGINES:
         raise InputError(f"--engine must be {' or '.join(ENGINES)}, got {engine!r}")
     for name, limit in (("--time-limit", time_limit), ("--memory-limit", memory_limit)):
@@ -107,6 +140,16 @@ def run(
         os._exit(130)
     if any(row["error"] for row in rows):
         raise typer.Exit(1)
+
+
+def _own(data: Path | None, options: dict[str, Any], datasets: list[str] | None) -> dict[str, Any]:
+    """Return what `--data` and its options change in a request: the documents replace the suite's data sets."""
+    if data is None:
+        given = [name for name, value in options.items() if value not in (None, "text", "label")]
+        if given:
+            raise InputError(f"--{given[0].replace('_', '-')} describes your own documents and needs --data")
+        return {}
+    return {"own": {"path": str(data)} | options, "datasets": datasets or [], "name": "custom"}
 
 
 def _seeds(seed: int | None, seeds: int | None) -> list[int] | None:
@@ -213,6 +256,9 @@ def _run(
                 protocol=request.protocol,
                 trials=request.trials,
                 name=request.name,
+                probe=request.probe,
+                rule=request.rule,
+                own=dict(request.own) if request.own else None,
                 **options,
                 return_state=True,
             )

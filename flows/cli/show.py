@@ -42,12 +42,14 @@ def show(
 
 def describe(run: "Run") -> dict[str, Any]:
     """Return all that is known of a run as JSON values; what is not in the store is None, `note` says why."""
+    from flows.costs import costs
     from flows.runs import read_audit
 
     row = run.row
     about: dict[str, Any] = dict(row) | {
         "per_class": None,
         "audit": None,
+        "costs": None,
         "recipe": None,
         "predictions": None,
         "mlflow": _mlflow(row),
@@ -60,6 +62,7 @@ def describe(run: "Run") -> dict[str, Any]:
             "predictions": str(result.folder / "predictions.parquet"),
             "recipe": _recipe(run, result.meta),
             "audit": read_audit(run),
+            "costs": costs(run),
         }
     except InputError as error:
         about["note"] = str(error)
@@ -89,6 +92,8 @@ def _mlflow(row: Mapping[str, Any]) -> str:
 def _render(console: "Console", about: Mapping[str, Any]) -> None:
     from rich.text import Text
 
+    from flows.costs import in_words
+
     console.print(Text(f"{about['dataset']} {about['method']}", style="bold"))
     tuned = f"best of {about['trials']} settings" if about["trials"] else "default settings"
     fields = {
@@ -105,7 +110,10 @@ def _render(console: "Console", about: Mapping[str, Any]) -> None:
         _print_classes(console, about["per_class"])
     if about["audit"]:
         _print_heading(console, f"Audit of {about['dataset']}")
-        for line in audit_in_words(about["audit"]):
+        lines = audit_in_words(about["audit"]) + in_words(
+            about["costs"], about["metrics"].get("accuracy", 0.0)
+        )
+        for line in lines:
             console.print(Text(f"- {line}"))
     _print_recipe(console, about)
 

@@ -1,0 +1,31 @@
+"""20 Newsgroups by date: whole messages of 20 discussion groups, headers and all (11,314 / 7,532).
+
+Headers (From, Organization, NNTP-Posting-Host, ...) tell the group by who writes there, which is worth about
+15 points of accuracy against `20ng-stripped`. The form that SCDV (EMNLP 2017) and most papers use.
+"""
+
+from tasks.datasets import Corpus, _newsgroups
+
+SOURCE = _newsgroups.SOURCE
+SHA256 = _newsgroups.SHA256
+LICENCE = _newsgroups.LICENCE
+CITATION = _newsgroups.CITATION
+RULE = "letters"
+WITHOUT_HEADERS = "20ng-stripped"
+# SCDV (EMNLP 2017), in its authors' code: everything but the classifier reads test texts too; C by 5 folds.
+FAITHFUL = {
+    "paper": "scdv-2017",
+    "rule": "scdv",
+    "transductive": True,
+    "probe": "linear-svm",
+    "validation": {"n_folds": 5, "c_steps": [0.1, 6.9, 0.2]},
+}
+
+
+def load() -> Corpus:
+    """Return the corpus: 11,314 training and 7,532 test documents of 20 classes.
+
+    Raises InputError when the archive is missing or differs.
+    """
+    notes = "Everything kept: headers, footers, quotes."
+    return _newsgroups.load("20ng", _newsgroups.whole, notes)

@@ -1,0 +1,366 @@
+"""Own data: the user's own documents as a Corpus, from a CSV, TSV, JSONL or Parquet file or a folder of folders.
+
+A file has one document a row (a line of JSONL is one JSON object), its text in one column and its label in another.
+A folder has one folder a class, in it one UTF-8 file a document; where it holds exactly `train` and `test`, these hold
+the class folders and are the split. Names that start with a dot are passed over.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import re
+import unicodedata
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tasks import InputError
+from tasks.own_files import (
+    PARTS,
+    Columns,
+    Row,
+    extension_of,
+    named,
+    read_folder,
+    readable,
+    reader_of,
+    shown,
+    walk,
+)
+from tasks.recipe import Reference, refer
+
+if TYPE_CHECKING:
+    import numpy as np
+    from scipy.sparse import csr_matrix
+
+    from tasks.datasets import Corpus
+    from tasks.store import Job
+
+TEST_SIZE = 0.3
+MAX_SEED = 2**32 - 1  # scikit-learn's
+# Iterative stratification sums the dense indicator once a label: n_documents * n_labels^2, here about a minute.
+MAX_STRATIFICATION = 10**11
+
+
+@dataclass(frozen=True)
+class OwnData:
+    """Where the user's documents are and how to read them.
+
+    `path` is made absolute. `label_separator` splits a label into several; `split_column` holds train or test;
+    without it `test_size` of the documents (0.3 unless said otherwise) are drawn for the test by `seed`.
+    """
+
+    path: str
+    text_column: str = "text"
+    label_column: str = "label"
+    label_separator: str | None = None
+    split_column: str | None = None
+    test_size: float | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        try:
+            path = Path(self.path).expanduser().resolve()
+        except (OSError, RuntimeError, ValueError) as error:
+            raise InputError(
+                f"--data must be a file or folder, got {shown(self.path)}: {shown(str(error))}"
+            ) from error
+        object.__setattr__(self, "path", str(path))
+
+    def check(self) -> None:
+        """Raise InputError, naming the option, for a path of no known kind and for options out of range or at odds."""
+        reader = reader_of(Path(self.path))
+        columns = {"--text-column": self.text_column, "--label-column": self.label_column}
+        if self.split_column is not None:
+            columns["--split-column"] = self.split_column
+        for option, column in columns.items():
+            if not column:
+                raise InputError(f"{option} must be the name of a column, got {column!r}")
+        if len(set(columns.values())) < len(columns):
+            got = ", ".join(f"{option} {shown(column)}" for option, column in columns.items())
+            raise InputError(f"text, label and split must be different columns, got {got}")
+        if self.label_separator == "":
+            raise InputError("--label-separator must be one or more characters, got ''")
+        if self.test_size is not None and not 0 < self.test_size < 1:
+            raise InputError(f"--test-size must lie between 0 and 1, got {self.test_size}")
+        if self.test_size is not None and self.split_column is not None:
+            raise InputError(
+                f"--test-size {self.test_size} and --split-column {shown(self.split_column)} exclude each other: "
+                "give one of them"
+            )
+        if not 0 <= self.seed <= MAX_SEED:
+            raise InputError(f"the seed of the split must lie in 0..{MAX_SEED}, got {self.seed}")
+        if reader is read_folder:
+            self._check_no_columns()
+
+    def _check_no_columns(self) -> None:
+        plain = OwnData(self.path)
+        for name in ("text_column", "label_column", "label_separator", "split_column"):
+            value = getattr(self, name)
+            if value != getattr(plain, name):
+                raise InputError(
+                    f"--{name.replace('_', '-')} {shown(value)} is for files; {named(self.path)} is a folder, "
+                    "whose folders are the labels"
+                )
+
+
+def reference(own: OwnData) -> Reference:
+    """Return the corpus artifact of the user's documents; a changed file is another artifact."""
+    own.check()
+    params = {"own": asdict(own), "digest": digest(own.path), "dataset": data_name(own.path)}
+    return refer("tasks.own_data:compute", params, stage="ingest")
+
+
+def compute(job: Job) -> None:
+    """Read the user's documents and write them as a corpus."""
+    from tasks.ingest import write_corpus
+
+    own = OwnData(**job.params["own"])
+    if digest(own.path) != job.params["digest"]:
+        raise InputError(f"{own.path} has changed while it was used; run the command again")
+    about = {"source": own.path, "sha256": {Path(own.path).name: job.params["digest"]}}
+    write_corpus(job, load(own), about | {"licence": "the user's own", "citation": ""})
+
+
+def digest(path: str | Path) -> str:
+    """Return the sha256 (64 hexadecimal digits) of a file's bytes, or of a folder's file names and their sha256.
+
+    Raises InputError where `path` is of no kind that `load` reads.
+    """
+    path = Path(path)
+    if reader_of(path) is not read_folder:
+        return _file_digest(path)
+    files, _ = walk(path)
+    total = hashlib.sha256()
+    for file in files:
+        total.update(os.fsencode(file.relative_to(path)) + b"\0" + _file_digest(file).encode())
+    return total.hexdigest()
+
+
+def _file_digest(path: Path) -> str:
+    with readable(path), path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def data_name(path: str | Path) -> str:
+    """Return a name for the data: the path's last part without extension, as ASCII letters, digits and hyphens."""
+    path = Path(path)
+    stem = path.name[: len(path.name) - len(extension_of(path) or "")]
+    ascii_stem = unicodedata.normalize("NFKD", stem).encode("ascii", "ignore").decode()
+    return re.sub("[^A-Za-z0-9]+", "-", ascii_stem).strip("-") or "data"
+
+
+def load(own: OwnData) -> Corpus:
+    """Read the user's documents; they keep their order inside each part, and `target_names` are sorted.
+
+    Targets are int64, or, with a label separator or where any label is a list, a csr int8 indicator (n_documents,
+    n_labels). Space around a label is not part of it. Empty texts are kept. A split that is not given is drawn
+    stratified: by class, a class of one document going to training; over several labels by iterative
+    stratification (Sechidis et al., ECML PKDD 2011, algorithm 1); where that cannot be done, plainly at random,
+    which `notes` says. Raises InputError naming file, line, column and value.
+    """
+    from tasks.datasets import Corpus
+
+    own.check()
+    path = Path(own.path)
+    documents = _read(own, path)
+    is_several = own.label_separator is not None or any(isinstance(label, list) for label in documents.labels)
+    names, targets = _indicator(documents.labels) if is_several else _numbers(documents.labels)
+    _check_classes(path, "the documents", names)
+    train, test, note = _split(own, targets, documents.parts)
+    used = targets[train].indices if is_several else targets[train]
+    _check_classes(path, "the training documents", [names[i] for i in sorted(set(used.tolist()))])
+    return Corpus(
+        train_texts=[documents.texts[i] for i in train],
+        train_targets=targets[train],
+        test_texts=[documents.texts[i] for i in test],
+        test_targets=targets[test],
+        target_names=names,
+        name=data_name(path),
+        notes=f"Read from {named(path.name)}. {note}",
+    )
+
+
+def _check_classes(path: Path, documents: str, names: list[str]) -> None:
+    if len(names) < 2:
+        raise InputError(
+            f"{named(path)}: {documents} must be of at least two classes, got only {shown(names[0])}"
+        )
+
+
+class _Documents(NamedTuple):
+    texts: list[str]
+    labels: list[str | list[str]]
+    parts: list[str | None]
+
+
+def _read(own: OwnData, path: Path) -> _Documents:
+    reader = reader_of(path)
+    documents = _Documents([], [], [])
+    where = "the name of its folder" if reader is read_folder else f"column {shown(own.label_column)}"
+    for row in reader(path, Columns(own.text_column, own.label_column, own.split_column)):
+        documents.texts.append(_text(row))
+        documents.labels.append(_labels(row, where, own.label_separator))
+        documents.parts.append(_part(row, own.split_column))
+    if not documents.texts:
+        raise InputError(f"{named(path)}: there must be documents of at least two classes, got none")
+    if reader is read_folder and documents.parts[0] is not None and own.test_size is not None:
+        raise InputError(
+            f"--test-size {own.test_size} is not for {named(path)}: its train and test are the split"
+        )
+    return documents
+
+
+def _text(row: Row) -> str:
+    if not isinstance(row.text, str):
+        raise InputError(f"{row.place}: the text must be a string, got {shown(row.text)}")
+    _check_characters(f"{row.place}: the text", row.text)
+    return row.text
+
+
+def _labels(row: Row, where: str, separator: str | None) -> str | list[str]:
+    """Return a document's label, or its labels where a list or a separator says that there may be several."""
+    if isinstance(row.label, list):
+        values = row.label
+    elif separator is not None and isinstance(row.label, str):
+        values = row.label.split(separator)
+    else:
+        return _label(row, where, row.label)
+    if not values:
+        raise InputError(f"{row.place}: {where} must hold at least one label, got an empty list")
+    return [_label(row, where, value) for value in values]
+
+
+def _label(row: Row, where: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return str(value)
+    if not isinstance(value, str) or not value.strip():
+        of = f" in {shown(row.label)}" if isinstance(row.label, str) and row.label.strip() else ""
+        raise InputError(f"{row.place}: {where} must hold a label that is not empty, got {shown(value)}{of}")
+    _check_characters(f"{row.place}: {where}", value)
+    return value.strip()
+
+
+def _part(row: Row, column: str | None) -> str | None:
+    if row.part is None and column is None:
+        return None
+    part = row.part.strip().lower() if isinstance(row.part, str) else None
+    if part not in PARTS:
+        raise InputError(
+            f"{row.place}: column {shown(column)} must hold {' or '.join(PARTS)}, got {shown(row.part)}"
+        )
+    return part
+
+
+def _check_characters(what: str, value: str) -> None:
+    if "\0" in value:
+        raise InputError(f"{what} must hold no NUL character, got one at position {value.index(chr(0))}")
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            # Only JSON's escapes and names of folders can spell half a character.
+            raise InputError(f"{what} must be Unicode, got half a surrogate pair at {error.start}") from error
+
+
+def _numbers(labels: list[Any]) -> tuple[list[str], np.ndarray]:
+    import numpy as np
+
+    names = sorted(set(labels))
+    number = {name: i for i, name in enumerate(names)}
+    return names, np.array([number[label] for label in labels], dtype=np.int64)
+
+
+def _indicator(labels: list[Any]) -> tuple[list[str], csr_matrix]:
+    import numpy as np
+    from scipy.sparse import csr_matrix
+
+    # A label beside lists of them is a list of one.
+    rows = [sorted({label} if isinstance(label, str) else set(label)) for label in labels]
+    names = sorted({label for row in rows for label in row})
+    number = {name: i for i, name in enumerate(names)}
+    indices = [number[label] for row in rows for label in row]
+    starts = np.cumsum([0, *map(len, rows)])
+    ones = np.ones(len(indices), dtype=np.int8)
+    return names, csr_matrix((ones, indices, starts), shape=(len(rows), len(names)))
+
+
+def _split(
+    own: OwnData, targets: np.ndarray | csr_matrix, parts: list[str | None]
+) -> tuple[np.ndarray, np.ndarray, str]:
+    """Return the positions of the training and of the test documents, in order, and what is to be said of them."""
+    import numpy as np
+
+    if parts[0] is not None:
+        given = np.array(parts)
+        for part in PARTS:
+            if not (given == part).any():
+                raise InputError(
+                    f"{named(own.path)}: column {shown(own.split_column)} must hold both train and test, got no {part}"
+                )
+        return (
+            np.flatnonzero(given == "train"),
+            np.flatnonzero(given == "test"),
+            "The split is the data's own.",
+        )
+    if len(parts) < 2:
+        raise InputError(f"{named(own.path)}: a split needs at least two documents, got {len(parts)}")
+    test_size = TEST_SIZE if own.test_size is None else own.test_size
+    draw = _draw_by_class if targets.ndim == 1 else _draw_by_labels
+    train, test, how = draw(own, targets, test_size)
+    return (
+        np.sort(train),
+        np.sort(test),
+        f"Split drawn with seed {own.seed}, {test_size:g} for the test, {how}.",
+    )
+
+
+def _n_test(n_documents: int, test_size: float) -> int:
+    """Return how many documents the test gets: the next whole number, and at least one document for each part."""
+    return min(math.ceil(test_size * n_documents), n_documents - 1)
+
+
+def _draw_by_class(own: OwnData, targets: np.ndarray, test_size: float) -> tuple[np.ndarray, np.ndarray, str]:
+    import numpy as np
+    from sklearn.model_selection import train_test_split
+
+    counts = np.bincount(targets)
+    is_lone = counts[targets] == 1
+    rest, lone = np.flatnonzero(~is_lone), np.flatnonzero(is_lone)
+    if not len(rest):
+        raise InputError(
+            f"{named(own.path)}: to be split, a class must have two documents, got {len(lone)} classes of one; "
+            f"are these classes?"
+        )
+    n_test = _n_test(len(rest), test_size)
+    n_classes = np.count_nonzero(counts > 1)
+    # A stratified part has a document of every class, so there must be room for them in both.
+    can_stratify = n_classes <= min(n_test, len(rest) - n_test)
+    stratify = targets[rest] if can_stratify else None
+    train, test = train_test_split(rest, test_size=n_test, random_state=own.seed, stratify=stratify)
+    how = "stratified by class" if can_stratify else "not stratified: too few documents for its classes"
+    note = f"; documents alone in their class, all in training: {len(lone)}" if len(lone) else ""
+    return np.concatenate([lone, train]), test, how + note
+
+
+def _draw_by_labels(
+    own: OwnData, targets: csr_matrix, test_size: float
+) -> tuple[np.ndarray, np.ndarray, str]:
+    import numpy as np
+    from iterstrat.ml_stratifiers import MultilabelStratifiedShuffleSplit
+    from sklearn.model_selection import train_test_split
+
+    n_documents, n_labels = targets.shape
+    n_test = _n_test(n_documents, test_size)
+    is_feasible = n_documents * n_labels**2 <= MAX_STRATIFICATION
+    if is_feasible:
+        draw = MultilabelStratifiedShuffleSplit(n_splits=1, test_size=n_test, random_state=own.seed)
+        train, test = next(draw.split(np.zeros(n_documents), targets.toarray().astype(bool)))
+        if len(train) and len(test):
+            return train, test, "stratified over labels"
+    train, test = train_test_split(np.arange(n_documents), test_size=n_test, random_state=own.seed)
+    return train, test, f"not stratified: too {'few documents' if is_feasible else 'many labels'}"

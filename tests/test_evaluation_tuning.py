@@ -1,0 +1,218 @@
+"""Tuning: C and thresholds against searches written otherwise, planted answers, limiting cases."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+from sklearn.metrics import f1_score
+from sklearn.model_selection import StratifiedKFold
+from sklearn.svm import LinearSVC
+
+from evaluation import tuning
+from evaluation.metrics import METRICS, Metric
+from evaluation.multilabel import MULTILABEL_METRICS
+from evaluation.probes import PROBES, LinearSVMProbe, build_probe
+from evaluation.tuning import C_GRIDS, best_threshold, choose_c, tune_thresholds
+from tests.test_evaluation_probes import blobs, several_blobs
+
+GRID = C_GRIDS["linear-svm"]
+every_probe = pytest.mark.parametrize("probe", PROBES)
+
+
+def test_the_chosen_c_is_that_of_a_search_written_otherwise() -> None:
+    X, y = blobs(8, n=120)
+    result = choose_c(X, y, random_state=3)
+    scores = {}
+    for C in GRID:
+        fold_scores = []
+        for train, test in StratifiedKFold(3, shuffle=True, random_state=3).split(X, y):
+            scale = np.sqrt((X[train] ** 2).sum(axis=1).mean())
+            svm = LinearSVC(C=C, tol=1e-6, max_iter=100_000, random_state=0).fit(X[train] / scale, y[train])
+            fold_scores.append(svm.score(X[test] / scale, y[test]))
+        scores[C] = np.mean(fold_scores)
+    for row in result.table:
+        assert row["mean"] == pytest.approx(scores[row["C"]], abs=1.5 / 120)
+    best = max(row["mean"] for row in result.table)
+    winners = [row["C"] for row in result.table if row["mean"] == best]
+    assert (result.score, result.C) == (best, winners[0])
+    assert (result.n_folds, result.n_not_converged) == (3, 0)
+
+
+def test_a_planted_large_c_is_found_on_the_border() -> None:
+    """A few huge documents make the others' signal small: the majority class wins unless C is large."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], [80, 40])
+    X = np.column_stack([np.where(y == 1, 0.1, -0.1) + rng.normal(0, 0.01, 120), np.zeros(120)])
+    X[:12, 1] = 30.0
+    result = choose_c(X, y, c_grid=(0.01, 0.1, 1e4))
+    assert result.C == 1e4
+    assert result.on_border
+    assert result.score > 0.95
+    inside = choose_c(X, y, c_grid=(0.01, 1e4, 2e4))
+    assert inside.C == 1e4
+    assert not inside.on_border
+
+
+def test_of_equal_candidates_the_smallest_is_taken_and_is_no_border() -> None:
+    y = np.repeat([0, 1], 20)
+    X = np.where(y == 0, -1.0, 1.0)[:, None]
+    result = choose_c(X, y, c_grid=(10, 1, 100))
+    assert (result.C, result.score, result.on_border) == (1, 1.0, False)
+    assert [row["C"] for row in result.table] == [1, 10, 100]
+
+
+@pytest.mark.filterwarnings("error")
+def test_few_documents() -> None:
+    X = np.eye(5)
+    rare = choose_c(X, np.array([0, 0, 0, 1, 2]))
+    assert rare.n_folds == 3
+    all_different = choose_c(X, np.arange(5))  # no fold trains on the class it is asked for
+    assert (all_different.n_folds, all_different.score, all_different.C) == (3, 0.0, GRID[0])
+    assert choose_c(X[:2], np.array([0, 1])).n_folds == 2
+    one_class = choose_c(X, np.zeros(5, dtype=int))
+    assert (one_class.C, one_class.score, one_class.on_border) == (GRID[0], 1.0, False)
+    lone = choose_c(X[:1], np.array([3]))
+    assert (lone.C, lone.n_folds, lone.table) == (GRID[0], 0, [])
+    assert math.isnan(lone.score)
+
+
+def test_folds_that_do_not_converge_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        tuning, "build_probe", lambda name, C=1.0, seed=0: LinearSVMProbe(C, seed, max_iter=1)
+    )
+    X, y = blobs(9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert choose_c(X, y, c_grid=(1e3, 1e4)).n_not_converged == 6
+
+
+def test_a_score_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = Metric("broken", "never a number", lambda y_true, y_pred: math.nan, "labels")
+    monkeypatch.setitem(METRICS, "broken", broken)
+    with pytest.raises(ValueError, match=r"broken must be a number; received nan in fold 0 at C = 0.3"):
+        choose_c(*blobs(0), metric="broken")
+
+
+def test_lower_is_better_is_respected(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = blobs(10)
+    error = Metric("error", "wrong", lambda a, b: float(np.mean(a != b)), "labels", higher_is_better=False)
+    monkeypatch.setitem(METRICS, "error", error)
+    by_error, by_accuracy = choose_c(X, y, metric="error"), choose_c(X, y)
+    assert by_error.C == by_accuracy.C
+    assert by_error.score == pytest.approx(1 - by_accuracy.score)
+
+
+@every_probe
+@pytest.mark.parametrize("metric", ["micro_f1_zero", "lraps", "coverage_error"])
+def test_c_for_several_labels_is_that_of_a_search_written_otherwise(probe: str, metric: str) -> None:
+    X, Y = several_blobs(4)
+    grid = (0.1, 1.0, 10.0)
+    result = choose_c(X, csr_matrix(Y), probe, grid, metric=metric, random_state=2)
+    measure = MULTILABEL_METRICS[metric]
+    folds = tuning._folds(X, Y, 3, 2)
+    mean = [
+        np.mean(
+            [
+                measure.function(Y[b], build_probe(probe, C, 2).fit(X[a], Y[a]).decision_function(X[b]))
+                for a, b in folds
+            ]
+        )
+        for C in grid
+    ]
+    assert [row["mean"] for row in result.table] == pytest.approx(mean)
+    assert result.score == pytest.approx(max(mean) if measure.higher_is_better else min(mean))
+
+
+def test_the_default_metric_judges_decisions() -> None:
+    X, Y = several_blobs(5)
+    assert choose_c(X, Y) == choose_c(X, Y, metric="micro_f1_zero")
+    X, y = blobs(5)
+    assert choose_c(X, y) == choose_c(X, y, metric="accuracy")
+
+
+def test_folds_of_several_labels_share_out_every_label_and_are_repeatable() -> None:
+    X, Y = several_blobs(6)
+    folds = tuning._folds(X, csr_matrix(Y), 3, 0)
+    np.testing.assert_array_equal(np.sort(np.concatenate([test for _, test in folds])), np.arange(90))
+    shares = np.array([Y[test].sum(axis=0) for _, test in folds])
+    assert (np.abs(shares - Y.sum(axis=0) / 3) <= 2).all()
+    again = tuning._folds(X, Y, 3, 0)
+    assert all((a == b).all() for (_, a), (_, b) in zip(folds, again, strict=True))
+    other = tuning._folds(X, Y, 3, 1)
+    assert any(len(a) != len(b) or (a != b).any() for (_, a), (_, b) in zip(folds, other, strict=True))
+
+
+@pytest.mark.filterwarnings("error")
+def test_few_documents_of_several_labels() -> None:
+    X = np.eye(5)
+    assert choose_c(X, np.eye(5, dtype=np.int8)).n_folds == 3
+    assert choose_c(X, csr_matrix(np.ones((5, 1), dtype=np.int8))).score == 1.0
+    assert choose_c(X, csr_matrix((5, 4), dtype=np.int8)).score == 0.0
+    assert choose_c(X[:2], csr_matrix(np.ones((2, 3)))).n_folds == 2
+    assert choose_c(X[:1], csr_matrix(np.ones((1, 3)))).n_folds == 0
+    np.testing.assert_array_equal(tune_thresholds(X[:1], np.ones((1, 3)), "linear-svm", 1.0), np.zeros(3))
+    np.testing.assert_array_equal(tune_thresholds(X, np.eye(5), "linear-svm", 1.0), np.zeros(5))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_best_threshold_is_that_of_every_cut(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    scores = rng.integers(-4, 5, 12) / 2  # ties, and scores of exactly 0
+    positive = rng.random(12) < 0.4
+    threshold = best_threshold(scores, positive)
+    cuts = [0.0, *(np.unique(scores) - 0.25)]
+    best = max(f1_score(positive, scores > cut, zero_division=0) for cut in cuts)
+    assert f1_score(positive, scores > threshold, zero_division=0) == pytest.approx(best)
+    assert threshold == 0 or f1_score(positive, scores > 0, zero_division=0) < best
+
+
+def test_thresholds_by_hand() -> None:
+    positive = np.array([True, True, False, False])
+    assert best_threshold(np.array([-1.0, -2.0, -4.0, -5.0]), positive) == -3.0
+    assert best_threshold(np.array([1.0, 0.5, -4.0, -5.0]), positive) == 0.0
+    assert best_threshold(np.array([3.0, 2.0, 1.0, -5.0]), positive) == 1.5
+    assert best_threshold(np.array([-1.0, -1.0, -1.0, -1.0]), positive) == -1.5
+    assert best_threshold(np.array([-1.0, -2.0]), np.array([False, False])) == 0.0
+
+
+@every_probe
+def test_thresholds_improve_the_out_of_fold_f1_of_every_label(probe: str) -> None:
+    X, Y = several_blobs(8)
+    thresholds = tune_thresholds(X, csr_matrix(Y), probe, 1.0, random_state=4)
+    scores = np.empty(Y.shape)
+    for train, test in tuning._folds(X, Y, 3, 4):
+        scores[test] = build_probe(probe, 1.0, 4).fit(X[train], Y[train]).decision_function(X[test])
+    for label in range(3):
+        tuned, zero = (f1_score(Y[:, label], scores[:, label] > t) for t in (thresholds[label], 0.0))
+        assert tuned >= zero
+    assert thresholds[3] == thresholds[4] == 0
+
+
+def test_labels_too_rare_to_tune_keep_zero() -> None:
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(0, 1, (60, 3)), np.zeros((60, 3), dtype=np.int8)
+    Y[:2, 0] = 1
+    Y[5:8, 1] = 1
+    Y[20:50, 2] = 1
+    Y[:, 2] |= X[:, 2] > 1
+    thresholds = tune_thresholds(X, Y, "linear-svm", 1.0)
+    assert thresholds[0] == 0
+    assert (thresholds[1:] != 0).all()
+
+
+def test_bad_input_is_named() -> None:
+    X, y = blobs(0)
+    with pytest.raises(ValueError, match=r"accuracy, macro_f1.*received 'map'"):
+        choose_c(X, y, metric="map")
+    with pytest.raises(ValueError, match=r"micro_f1_zero, .*received 'micro_f1'"):
+        choose_c(X, y[:, None] == np.arange(3), metric="micro_f1")
+    with pytest.raises(ValueError, match=r"positive numbers; received \(0, 1\)"):
+        choose_c(X, y, c_grid=(0, 1))
+    with pytest.raises(ValueError, match="n_folds must be at least 2; received 1"):
+        choose_c(X, y, n_folds=1)
+    with pytest.raises(ValueError, match="probe must be one of"):
+        choose_c(X, y, probe="svm")
+    with pytest.raises(ValueError, match="received 90 rows, 3 classes"):
+        tune_thresholds(X, np.eye(3), "linear-svm", 1.0)
