@@ -202,10 +202,10 @@ def _headings(shown: Sequence[str], sign: str = "±") -> list[str]:
 
 
 def _percent(summary: Summary, name: str) -> str:
-    return f"{_scale(name) * summary.mean[name]:.2f}" if name in summary.mean else "-"
+    return f"{scale(name) * summary.mean[name]:.2f}" if name in summary.mean else "-"
 
 
-def _scale(name: str) -> int:
+def scale(name: str) -> int:
     return (
         1 if name == "coverage_error" else 100
     )  # it counts labels; the others are fractions, shown in percent
@@ -213,7 +213,7 @@ def _scale(name: str) -> int:
 
 def _interval(summary: Summary, name: str, sign: str = "±") -> str:
     half = summary.half_width.get(name, math.nan)
-    return _percent(summary, name) + ("" if math.isnan(half) else f" {sign} {_scale(name) * half:.2f}")
+    return _percent(summary, name) + ("" if math.isnan(half) else f" {sign} {scale(name) * half:.2f}")
 
 
 def _costs(summary: Summary) -> list[str]:

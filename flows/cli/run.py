@@ -132,6 +132,7 @@ def run(
         _print_plan(home, cells, json)
         return
     options = {"timed": timed, "fresh": fresh, "time_limit": time_limit, "memory_limit": memory_limit}
+    _require_data(home, cells)
     try:
         rows = _run(home, request, cells, engine, options, json)
     except KeyboardInterrupt:
@@ -150,6 +151,21 @@ def _own(data: Path | None, options: dict[str, Any], datasets: list[str] | None)
             raise InputError(f"--{given[0].replace('_', '-')} describes your own documents and needs --data")
         return {}
     return {"own": {"path": str(data)} | options, "datasets": datasets or [], "name": "custom"}
+
+
+def _require_data(home: Path, cells: "list[Cell]") -> None:
+    """Load what is not stored yet, so that documents that are missing or bad stop the run before it begins."""
+    from tasks import catalogue, own_data
+    from tasks.store import Store
+
+    store = Store(home / "store")
+    for corpus in {cell.dataset: cell.references["ingest"] for cell in cells}.values():
+        if store.has(corpus):
+            continue
+        if "own" in corpus.params:
+            own_data.load(own_data.OwnData(**corpus.params["own"]))
+        else:
+            catalogue.dataset(corpus.params["dataset"]).load().load()
 
 
 def _seeds(seed: int | None, seeds: int | None) -> list[int] | None:

@@ -143,11 +143,17 @@ def _print_fields(console: "Console", fields: Mapping[str, str]) -> None:
 def _print_metrics(console: "Console", about: Mapping[str, Any]) -> None:
     ceilings = (about["audit"] or {}).get("ceilings", {})
     rows = [
-        [name, f"{100 * value:.2f}", f"{100 * ceilings[name]:.2f}" if name in ceilings else "-"]
+        [name, _figure(name, value), _figure(name, ceilings[name]) if name in ceilings else "-"]
         for name, value in about["metrics"].items()
     ]
-    _print_heading(console, "Metrics, in percent")
+    _print_heading(console, "Metrics, in percent (coverage_error in labels)")
     _print_table(console, ["metric", "value", "ceiling"], rows)
+
+
+def _figure(name: str, value: float) -> str:
+    from flows.leaderboard import scale
+
+    return f"{scale(name) * value:.2f}"
 
 
 def _print_classes(console: "Console", classes: Sequence[Mapping[str, Any]]) -> None:
@@ -181,6 +187,12 @@ def audit_in_words(audit: Mapping[str, Any]) -> list[str]:
         f"{documents['train']:,} training and {documents['test']:,} test documents; "
         f"{classes['train']} classes in training, {classes['test']} in test, {classes['both']} in both."
     ]
+    if "labels_per_document" in audit:
+        mean, none = audit["labels_per_document"], audit["unlabelled"]
+        lines.append(
+            f"{mean['train']:.2f} labels a training document and {mean['test']:.2f} a test document; "
+            f"{none['train']:,} and {none['test']:,} have none."
+        )
     if empty["train"] or empty["test"]:
         lines.append(f"{empty['train']:,} training and {empty['test']:,} test texts are empty.")
     if twice["train"] or twice["test"]:

@@ -95,7 +95,8 @@ def _label_lines(model: "Model", documents: Sequence[tuple[str, str]], as_json: 
 
     labels, margins = model.labels([text for _, text in documents])
     if not as_json:
-        return "\n".join(f"{label}\t{name}" for label, (name, _) in zip(labels, documents, strict=True))
+        shown = [label if isinstance(label, str) else ", ".join(label) for label in labels]
+        return "\n".join(f"{label}\t{name}" for label, (name, _) in zip(shown, documents, strict=True))
     return "\n".join(
         json.dumps({"document": name, "label": label, "margin": float(margin)}, ensure_ascii=False)
         for label, margin, (name, _) in zip(labels, margins, documents, strict=True)
