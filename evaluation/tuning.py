@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
     Targets: TypeAlias = "np.ndarray | csr_matrix"
 
-# The logistic loss never vanishes and wants a larger C: on Reuters its best lies between 100 and 1,000.
+# The logistic loss never vanishes and wants a larger C. With threshold 0 it has no best one on Reuters with
+# 120 labels: micro and weighted F1 gain 0.3 to 0.4 points with each step from 300 to 10,000. The grid ends where
+# the gains are that small, and such a choice is reported to be on the border.
 C_GRIDS = {
     "linear-svm": (0.3, 1.0, 3.0, 10.0, 30.0, 100.0),
     "logistic-regression": (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0),

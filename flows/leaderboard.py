@@ -206,6 +206,7 @@ def _percent(summary: Summary, name: str) -> str:
 
 
 def scale(name: str) -> int:
+    """Return what a metric is multiplied by to be shown: fractions are shown in percent."""
     return (
         1 if name == "coverage_error" else 100
     )  # it counts labels; the others are fractions, shown in percent

@@ -100,7 +100,7 @@ def _csv_message(place: str, error: str) -> str:
         return f"{place}: a field must have at most {limit} characters, got more; is a quote left open?"
     if "unexpected end" in error:
         return f"{place}: a quoted field must end with a quote, got the end of the file"
-    return f"{place}: a quote inside a field must be doubled and the field stand in quotes, got a row with {error}"
+    return f"{place}: a quoted field must double the quotes inside it, got text after a single one"
 
 
 def _read_jsonl(path: Path, columns: Columns) -> Iterator[Row]:

@@ -88,9 +88,11 @@ def test_list_shows_the_whole_catalogue(kind: str, names: dict[str, Any], run: C
 
 
 def test_list_metrics_and_suites(run: Command) -> None:
-    metrics = {entry["name"]: entry for entry in objects(run("list", "metrics", "--json"))}
-    assert metrics["map"]["needs"] == "neighbours"
-    assert all(entry["higher_is_better"] for entry in metrics.values())
+    metrics = {(entry["labels"], entry["name"]): entry for entry in objects(run("list", "metrics", "--json"))}
+    assert metrics["one", "map"]["needs"] == "neighbours"
+    assert metrics["several", "map"]["needs"] == "scores"
+    lower = [name for (_, name), entry in metrics.items() if not entry["higher_is_better"]]
+    assert lower == ["coverage_error"]
     suites = {entry["name"]: entry for entry in objects(run("list", "suites", "--json"))}
     assert set(suites["quick"]["methods"]) <= set(catalogue.methods())
     assert "datasets: r8" in run("list", "suites")

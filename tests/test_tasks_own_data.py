@@ -139,9 +139,9 @@ def test_several_labels_become_an_indicator(write: Write, tmp_path: Path) -> Non
         assert isinstance(corpus.train_targets, csr_matrix)
         assert corpus.train_targets.dtype == np.int8
         assert corpus.target_names == ["a", "b", "c"]
-        assert (
-            np.vstack([corpus.train_targets.toarray(), corpus.test_targets.toarray()]).tolist() == INDICATOR
-        )
+        assert isinstance(corpus.test_targets, csr_matrix)
+        both = [corpus.train_targets.toarray(), corpus.test_targets.toarray()]
+        assert np.vstack(both).tolist() == INDICATOR
 
 
 # The split.

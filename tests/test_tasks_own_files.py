@@ -42,7 +42,7 @@ def write(tmp_path: Path) -> Write:
         (b"text,label\na,x\nb,x\n", "a.csv: the documents must be of at least two classes, got only 'x'"),
         (b'text,label\n"a\nb",x\nc\n', "a.csv, line 4: a row must have 2 columns like the header, got 1"),
         (b"text,label\na,x\nb,c,d\n", "a.csv, line 3: a row must have 2 columns like the header, got 3"),
-        (b'text,label\na,x\n"b"c,x\n', "a.csv, line 3: a quote inside a field must be doubled"),
+        (b'text,label\na,x\n"b"c,x\n', "a.csv, line 3: a quoted field must double the quotes inside it"),
         (
             b'text,label\na,x\n"b,x\nc,y\n',
             "a.csv, line 3: a quoted field must end with a quote, got the end of the",
