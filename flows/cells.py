@@ -154,7 +154,9 @@ def _own_terms(request: Request, own: Mapping[str, Any]) -> _Terms:
         )
     corpus = own_data.reference(own_data.OwnData(**own))
     is_transductive = request.protocol == "transductive"
-    return _Terms(corpus.params["dataset"], corpus, OWN_RULE, is_transductive, request.probe or PROBE, {})
+    name = corpus.params["dataset"]
+    name = f"own-{name}" if name in catalogue.datasets() else name  # r8.csv is not the data set r8
+    return _Terms(name, corpus, OWN_RULE, is_transductive, request.probe or PROBE, {})
 
 
 def _cell(request: Request, terms: _Terms, method: str, seed: int, shared: dict[str, Reference]) -> Cell:

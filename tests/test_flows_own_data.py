@@ -57,6 +57,16 @@ def test_a_csv_file_is_compared_shown_exported_and_labelled(
     assert not changed["cached"]
 
 
+def test_a_file_named_like_a_data_set_is_told_apart(
+    home: Path, documents: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    path = tmp_path / "r8.csv"
+    with path.open("w", newline="") as stream:
+        csv.writer(stream).writerows([("text", "label"), *documents])
+    cells = rows_of(textbench("run", "--data", str(path), "--dry-run", "--json", home=home)[0])
+    assert {cell["dataset"] for cell in cells} == {"own-r8"}
+
+
 def test_several_labels_from_json_lines(home: Path, documents: list[tuple[str, str]], tmp_path: Path) -> None:
     path = tmp_path / "labels.jsonl"
     lines = [
