@@ -47,7 +47,7 @@ $(INSTALLED): requirements.lock pyproject.toml
 # Work out the locked versions anew; the lock names no address.
 lock: $(INSTALLED)
 	$(BIN)/uv pip compile pyproject.toml --group dev --group data --group build --upgrade --generate-hashes \
-	  --no-emit-index-url --no-emit-find-links --no-annotate --no-header --quiet -o requirements.lock
+	  --no-annotate --no-header --quiet -o requirements.lock
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -8,6 +8,7 @@ Source: Fan, Chang, Hsieh, Wang, Lin, LIBLINEAR: A Library for Large Linear Clas
 
 import math
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Self
@@ -24,7 +25,7 @@ TOLERANCE = 1e-3
 CONSTANT = 1e6
 
 
-class LinearProbe:
+class LinearProbe(ABC):
     """A linear classifier fitted by LIBLINEAR: what the probes share. The subclass says which loss.
 
     The features are divided by one number s, the root mean square of the training rows' norms. This only
@@ -48,9 +49,9 @@ class LinearProbe:
         self.random_state = random_state
         self.max_iter = max_iter
 
+    @abstractmethod
     def _solver(self) -> Any:
         """The unfitted scikit-learn estimator."""
-        raise NotImplementedError
 
     def fit(self, X: "np.ndarray | csr_matrix", y: "np.ndarray | csr_matrix") -> Self:
         """Learn the hyperplanes from X (n_documents, n_features) and y, class ids or an indicator."""
