@@ -21,7 +21,7 @@ from flows.home import home_folder
 from tasks.isolate import CellError, warm
 from tasks.recipe import Reference
 from tasks.stages import STAGES
-from tasks.store import Store, locked, write_json
+from tasks.store import Store, locked, remove_leftovers, write_json
 from tasks.tracking import ATTEMPT_TAG, CELL_TAG, DATA_TAG, Tracker, git_commit, read_settings
 
 log = logging.getLogger("textbench.run")
@@ -61,12 +61,17 @@ def benchmark(
         memory_limit=memory_limit,
         threads=n_cores() if timed else 1,
     )
+    remove_leftovers(store.root)
     recorder = Recorder(home, store, sweep_id(name, cells, attempt), attempt)
     recorder.begin(cells)
     rows: dict[str, dict[str, Any]] = {}
 
     def finish(cell: Cell, error: str | None) -> None:
-        rows[cell.key] = recorder.finish(cell, error)
+        try:
+            rows[cell.key] = recorder.finish(cell, error)
+        except Exception as problem:  # whatever it is, the other cells go on
+            reason = f"the result could not be recorded: {type(problem).__name__}: {problem}"
+            rows[cell.key] = recorder.announce(cell, row(cell, " ".join(reason.split())))
 
     execute(cells, store, 1 if timed else n_cores(), finish)
     ordered = [rows[cell.key] for cell in cells]
@@ -218,15 +223,21 @@ class Recorder:
             if record is None or not cached or not self._agrees(cell, record):
                 record = self._record(cell, error, record)
             elif self.sweep not in record["sweeps"]:
-                self.tracker.tag(record["run_id"], f"sweep.{self.sweep}", "1")
-                record["sweeps"].append(self.sweep)
-                self.index.put(cell, record)
-        result = {name: record[name] for name in row(cell)} | {"cached": cached}
+                if self.tracker.tag(record["run_id"], f"sweep.{self.sweep}", "1"):
+                    record["sweeps"].append(self.sweep)
+                    self.index.put(cell, record)
+                else:  # somebody deleted the run
+                    record = self._record(cell, error, None)
+        return self.announce(cell, {name: record[name] for name in row(cell)} | {"cached": cached})
+
+    @staticmethod
+    def announce(cell: Cell, result: dict[str, Any]) -> dict[str, Any]:
+        """Log that a cell ended, with its row, and return the row."""
         extra = {"cell": cell.key, "row": result}
-        if error is None:
-            log.info("%s: %s", cell.label, "cached" if cached else "done", extra=extra)
+        if result["error"] is None:
+            log.info("%s: %s", cell.label, "cached" if result["cached"] else "done", extra=extra)
         else:
-            log.error("%s: %s", cell.label, error, extra=extra)
+            log.error("%s: %s", cell.label, result["error"], extra=extra)
         return result
 
     def _record(self, cell: Cell, error: str | None, known: dict[str, Any] | None) -> dict[str, Any]:

@@ -99,8 +99,7 @@ def plan(request: Request) -> list[Cell]:
         raise InputError("a run needs at least one data set, one method and one seed")
     if request.probe is not None:
         catalogue.pick("probe", request.probe, PROBES)
-    for method in request.methods:
-        catalogue.method(method)
+    _check_methods(request.methods)
     all_terms = [_terms(request, dataset) for dataset in dict.fromkeys(request.datasets)]
     if request.own:
         all_terms.append(_own_terms(request, request.own))
@@ -113,6 +112,15 @@ def plan(request: Request) -> list[Cell]:
             for seed in dict.fromkeys(request.seeds):
                 cells.append(_cell(request, terms, method, seed, shared))
     return cells
+
+
+def _check_methods(methods: Sequence[str]) -> None:
+    """Refuse unknown methods, and files that would share a name: results go by the name."""
+    places = {name: entry.path for name, entry in catalogue.methods().items()}
+    for method in methods:
+        entry = catalogue.method(method)
+        if places.setdefault(entry.name, entry.path) != entry.path:
+            raise InputError(f"{method} has the name of another method, {entry.name}; rename the file")
 
 
 def _terms(request: Request, dataset: str) -> _Terms:
@@ -210,6 +218,12 @@ def row(cell: Cell, error: str | None = None) -> dict[str, Any]:
     }
 
 
+# What a record of the index has beside its row.
+RECORDED = {"dataset", "method", "protocol", "seed", "trials", "metrics", "seconds", "run_id", "created"} | {
+    "attempt", "tracking_uri", "sweeps",
+}  # fmt: skip
+
+
 class Index:
     """The store's index: one small file a finished cell, `<home>/index/<key>.json`, written with its run."""
 
@@ -234,9 +248,11 @@ def _read(path: Path) -> dict[str, Any] | None:
     import json
 
     try:
-        return json.loads(path.read_text("utf-8"))
+        record = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError):
         return None
+    # What is not a record is made again, like one that is missing.
+    return record if isinstance(record, dict) and record.keys() >= RECORDED else None
 
 
 def estimate(cells: Iterable[Cell], store: Store, records: Sequence[Mapping[str, Any]]) -> list[float | None]:

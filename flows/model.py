@@ -29,12 +29,18 @@ MANIFEST = "manifest.json"
 PARTS = ("featurizer", "probe")
 
 
+def _checksum(manifest: Mapping[str, Any]) -> str:
+    text = json.dumps(dict(manifest), sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
 @dataclass(frozen=True)
 class Model:
     """A fitted representation and its probe: `manifest` (JSON values) and `arrays`, named as in the file."""
 
     manifest: Mapping[str, Any]
     arrays: "Mapping[str, np.ndarray]"
+    method_file: str | None = None  # where the method is when it is a file of the user's own
 
     @classmethod
     def from_run(cls, run: "Run") -> Self:
@@ -58,7 +64,8 @@ class Model:
                 name: run.row[name] for name in ("dataset", "protocol", "seed", "params", "metrics", "run_id")
             },
             "cell": run.row["key"],
-            "method": features.meta["recipe"]["params"]["method"],
+            # Of a method of the user's own only the file's name: nobody's code is run because a model names it.
+            "method": Path(features.meta["recipe"]["params"]["method"]).name,
             "classifier": result.meta["recipe"]["params"]["probe"],
             "libraries": result.meta["recipe"]["libraries"],
             "threads": features.meta["threads"],
@@ -76,7 +83,8 @@ class Model:
         import numpy as np
 
         temporary = path.with_name(f".{path.name}.{os.getpid()}")
-        manifest = json.dumps(dict(self.manifest), ensure_ascii=False, indent=1)
+        checksum = {"checksum": _checksum(self.manifest)}
+        manifest = json.dumps(dict(self.manifest) | checksum, ensure_ascii=False, indent=1)
         try:
             with temporary.open("w+b") as stream:
                 np.savez(stream, allow_pickle=False, **self.arrays)
@@ -122,6 +130,8 @@ class Model:
             )
         with np.load(path, allow_pickle=False) as loaded:
             arrays = {name: loaded[name] for name in loaded.files if name != MANIFEST}
+        if manifest.pop("checksum") != _checksum(manifest) or manifest["sha256"].keys() != arrays.keys():
+            raise ValueError("its manifest was altered")
         for name, digest in manifest["sha256"].items():
             if _digest(arrays[name]) != digest:
                 raise ValueError(f"{name} does not have the recorded sha256")
@@ -172,7 +182,14 @@ class Model:
 
     @cached_property
     def _method(self) -> Any:
-        return catalogue.method(self.manifest["method"]).load()
+        name = self.manifest["method"]
+        if not name.endswith(".py"):
+            return catalogue.method(name).load()
+        if self.method_file is None:
+            raise InputError(
+                f"this model's method is a file of its maker's, {name}; say where it is with --method"
+            )
+        return catalogue.method(self.method_file).load()
 
     @cached_property
     def _featurizer(self) -> Any:

@@ -78,6 +78,10 @@ def _check(features: "np.ndarray | csr_matrix", part: str, n_documents: int, wid
     if features.ndim != 2 or features.shape[0] != n_documents or width not in (None, features.shape[1]):
         wanted = (n_documents, width or "any number")
         raise ValueError(f"{part} features must have shape {wanted}, got {features.shape}")
+    if features.dtype.kind not in "fiub" or not features.shape[1]:
+        raise ValueError(
+            f"features must be at least one column of numbers, got {features.shape[1]} of {features.dtype}"
+        )
     values = features if isinstance(features, np.ndarray) else features.data
     finite = np.isfinite(values)
     if not finite.all():

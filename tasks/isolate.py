@@ -37,6 +37,7 @@ PRELOAD = [
     "threadpoolctl",
 ]
 POLL_SECONDS = 0.05
+MESSAGE_LENGTH = 1000
 _STARTING = threading.Lock()
 
 
@@ -142,6 +143,7 @@ def _child(function: str, payload: str, threads: int, sender: Connection) -> Non
     _die_with_parent()
     # A terminal's Ctrl-C reaches the whole group; the parent decides what becomes of its children.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.dup2(2, 1)  # what a method prints is no part of a command's output
     module, _, name = function.partition(":")
     try:
         from threadpoolctl import threadpool_limits
@@ -156,12 +158,13 @@ def _child(function: str, payload: str, threads: int, sender: Connection) -> Non
 
 
 def _failure(error: BaseException) -> dict[str, Any]:
-    first_line = str(error).strip().partition("\n")[0]
+    text = str(error).encode("utf-8", "backslashreplace").decode()
+    first_line = text.strip().partition("\n")[0][:MESSAGE_LENGTH]
     return {
         "error": f"{type(error).__name__}: {first_line}" if first_line else type(error).__name__,
         "errno": error.errno if isinstance(error, OSError) else None,
         "filename": str(error.filename or "") if isinstance(error, OSError) else "",
-        "traceback": "".join(traceback.format_exception(error)),
+        "traceback": "".join(traceback.format_exception(error))[-MESSAGE_LENGTH * 10 :],
     }
 
 

@@ -374,6 +374,15 @@ def artifacts(root: Path) -> Iterator[tuple[str, Path, int]]:
             yield stage.name, folder, sum(path.stat().st_size for path in folder.iterdir())
 
 
+def remove_leftovers(root: Path) -> None:
+    """Remove what killed computations left under `tmp`: whatever is of a key that nobody is making now."""
+    for path in (root / "tmp").glob("*"):
+        with contextlib.ExitStack() as locks, contextlib.suppress(BlockingIOError, FileNotFoundError):
+            for lock in root.glob(f"*/.{path.name.partition('-')[0]}.lock"):
+                fcntl.flock(locks.enter_context(lock.open("w")), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(path, ignore_errors=True)
+
+
 def prune(root: Path, *, older_than: float) -> tuple[int, int]:
     """Remove artifacts made more than `older_than` seconds ago, damaged ones and leftovers; return (count, bytes).
 

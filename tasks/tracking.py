@@ -74,7 +74,7 @@ def read_settings(home: Path) -> Settings:
         if key not in accepted:
             raise InputError(f"{path}: unknown key {key!r}; {nearest(str(key), accepted)}")
         wanted = type(accepted[key].default)
-        if not isinstance(value, wanted) or value == "":
+        if not isinstance(value, wanted) or (isinstance(value, str) and not value.strip()):
             raise InputError(f"{path}: {key} must be a {wanted.__name__}, got {value!r}")
     settings = Settings(**(found or {}))
     return _inside(home, settings, os.environ.get("MLFLOW_TRACKING_URI") or settings.tracking_uri)
@@ -248,9 +248,17 @@ class Tracker:
         )
         return run.info.run_id
 
-    def tag(self, run_id: str, name: str, value: str) -> None:
-        """Add one tag to a recorded run."""
-        self.client.set_tag(run_id, name, value)
+    def tag(self, run_id: str, name: str, value: str) -> bool:
+        """Add one tag to a recorded run; return whether the run is still there."""
+        from mlflow.exceptions import MlflowException
+
+        try:
+            if self.client.get_run(run_id).info.lifecycle_stage == "deleted":
+                return False
+            self.client.set_tag(run_id, name, value)
+        except MlflowException:
+            return False
+        return True
 
     def runs(self) -> list[dict[str, Any]]:
         """Return every finished run of the experiment as a leaderboard row."""

@@ -237,7 +237,7 @@ def test_two_runs_at_once_compute_everything_once(
 
 
 METHODS = {
-    "raising": "raise RuntimeError('no luck today')",
+    "raising": "print('x' * 1_000_000); raise RuntimeError('no luck \\udc80 today')",
     "undefined": "return np.full((X.shape[0], 2), np.nan, dtype=np.float32)",
     "misshapen": "return np.zeros((3, 2), dtype=np.float32)",
     "slow": "time.sleep(600)",
@@ -284,13 +284,42 @@ def test_a_method_that_fails_fails_alone_and_says_why(
     errors = {row["method"]: row["error"] for row in rows_of(output)}
     assert errors["binary"] is None
     assert errors["lsi"] is None
-    assert "RuntimeError: no luck today" in errors["raising"]
+    assert "RuntimeError: no luck \\udc80 today" in errors["raising"]
     assert "training features hold 10970 values that are NaN or infinite" in errors["undefined"]
     assert "must have shape (5485, 'any number'), got (3, 2)" in errors["misshapen"]
     assert "time limit of 25 s" in errors["slow"]
     assert "memory limit of 1500 MB" in errors["greedy"]
     statuses = [status for _, status in tracked(home)]
     assert statuses.count("FAILED") == len(METHODS)
+
+
+def test_a_run_deleted_in_mlflow_is_written_again(home: Path, first: list[dict[str, Any]]) -> None:
+    run_id = first[0]["run_id"]
+    with sqlite3.connect(home / "mlflow.db") as database:
+        database.execute("UPDATE runs SET lifecycle_stage = 'deleted' WHERE run_uuid = ?", (run_id,))
+    # Another sweep, which would put its tag on the recorded run.
+    rows = rows_of(textbench("run", "-m", "binary", "--seed", "0", "--json", home=home)[0])
+    assert metrics_of(rows) == metrics_of(first[:1])
+    assert rows[0]["run_id"] != run_id
+
+
+def test_output_that_nobody_reads_is_an_error_and_nothing_is_lost(
+    home: Path, first: list[dict[str, Any]]
+) -> None:
+    process = start(TWO, home)
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    errors = process.stderr.read()
+    assert process.wait(timeout=120) == 1
+    assert "standard output was closed" in errors
+    assert all(row["cached"] for row in rows_of(textbench(*TWO, home=home)[0]))
+
+
+def test_a_method_file_named_like_a_method_is_refused(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "binary.py").write_text(METHOD.replace("BODY", "return X"))
+    _, errors = textbench("run", "--method", str(tmp_path / "binary.py"), home=home, code=2)
+    assert "has the name of another method, binary; rename the file" in errors
 
 
 @pytest.mark.parametrize("harm", ["altered", "truncated", "missing", "without meta", "index lost"])

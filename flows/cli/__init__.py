@@ -1,5 +1,6 @@
 """The command line: one file a command. What is slow to import is imported inside the commands."""
 
+import os
 import sys
 
 import typer
@@ -41,6 +42,9 @@ def main() -> None:
     except InputError as error:
         print(f"textbench: {error}", file=sys.stderr)
         sys.exit(2)
+    except KeyboardInterrupt:
+        print("textbench: stopped", file=sys.stderr, flush=True)
+        os._exit(130)
     except ServerError as error:
         print(f"textbench: {error}", file=sys.stderr)
         sys.exit(1)

@@ -227,6 +227,10 @@ def _mlflow(home: Path) -> Check:
         return Check("MLflow", True, f"{uri.partition(':')[0]} database (not tried)")
     target = next(p for p in (path, *path.parents) if p.exists())
     state = "there" if path.exists() else "made by the first run"
+    if path.is_dir():
+        return Check(
+            "MLflow", False, f"{uri} is a folder", "remove it, or change tracking_uri in mlflow.yaml"
+        )
     is_writable = os.access(target, os.W_OK)
     return Check(
         "MLflow", is_writable, f"{uri}, {state}", f"{target} cannot be written to: change its permissions"

@@ -25,6 +25,7 @@ class Progress(logging.Handler):
         self._cells = cells
         self._out = sys.stdout if as_json else None
         self._console = Console(stderr=True)
+        self.is_closed = False
         self._rows: dict[str, dict[str, Any]] = {}
         self._stages: dict[str, str] = {}
         self._labels = {cell.key: cell.label for cell in cells}
@@ -80,8 +81,11 @@ class Progress(logging.Handler):
         self._rows[cell] = row
         self._stages.pop(cell, None)
         self._bar.advance(self._task)
-        if self._out:
-            print(json.dumps(row), file=self._out, flush=True)
+        if self._out and not self.is_closed:
+            try:
+                print(json.dumps(row), file=self._out, flush=True)
+            except OSError:  # a closed pipe or a full disk; the run goes on and is kept
+                self.is_closed = True
         if row["error"] or not self._console.is_terminal:
             counted = f"[{len(self._rows)}/{len(self._cells)}]"
             self._console.print(

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 PROTOCOLS = ("honest", "transductive", "faithful")
 ENGINES = ("threads", "dask")
 # Without the workflow, MLflow's page opens on traces of language models.
-MLFLOW_PAGE = "http://127.0.0.1:5000/#/experiments/1/runs?workflowType=machine_learning"
+MLFLOW_PAGE = "http://127.0.0.1:5000/#/experiments?workflowType=machine_learning"
+MAX_SEEDS = 1000
 
 
 def run(
@@ -171,8 +172,8 @@ def _require_data(home: Path, cells: "list[Cell]") -> None:
 def _seeds(seed: int | None, seeds: int | None) -> list[int] | None:
     if seed is not None and seeds is not None:
         raise InputError("--seed runs one seed and --seeds runs several; give one of them")
-    if seeds is not None and seeds < 1:
-        raise InputError(f"--seeds must be at least 1, got {seeds}")
+    if seeds is not None and not 1 <= seeds <= MAX_SEEDS:
+        raise InputError(f"--seeds must be at least 1 and at most {MAX_SEEDS}, got {seeds}")
     if seed is not None and not 0 <= seed < 2**32:
         raise InputError(f"--seed must lie in 0 .. 2^32 - 1, got {seed}")
     return [seed] if seed is not None else list(range(seeds)) if seeds is not None else None
@@ -238,6 +239,7 @@ def _run(
 ) -> list[dict[str, Any]]:
     from flows import server, session
     from flows.cli.progress import Progress
+    from flows.server import ServerError
     from tasks import isolate
     from tasks.store import Store
     from tasks.tracking import Tracker, read_settings
@@ -264,21 +266,23 @@ def _run(
         server.wait(info)
         crash_abandoned_runs()
         progress.say("")
-        with contextlib.redirect_stdout(sys.stderr), tags(owner_tag()):
-            benchmark.with_options(task_runner=task_runner(engine))(  # type: ignore[arg-type]
-                datasets=list(request.datasets),
-                methods=list(request.methods),
-                seeds=list(request.seeds),
-                protocol=request.protocol,
-                trials=request.trials,
-                name=request.name,
-                probe=request.probe,
-                rule=request.rule,
-                own=dict(request.own) if request.own else None,
-                **options,
-                return_state=True,
-            )
+        try:
+            with contextlib.redirect_stdout(sys.stderr), tags(owner_tag()):
+                state = benchmark.with_options(task_runner=task_runner(engine))(  # type: ignore[arg-type]
+                    **asdict(request), **options, return_state=True
+                )
+        except Exception as error:  # whatever Prefect raises when its server goes away
+            reason = str(error).partition("\n")[0]
+            raise ServerError(
+                f"stopped by {type(error).__name__}: {reason}; the same command goes on"
+            ) from error
         rows = progress.rows()
+    if len(rows) < len(cells):
+        raise ServerError(
+            f"{len(cells) - len(rows)} of {len(cells)} cells were not finished: {state.message}"
+        )
+    if progress.is_closed:
+        raise ServerError("standard output was closed; the results are kept (textbench leaderboard)")
     if not as_json:
         _print_summary(home, rows, info.ui_url)
     return rows

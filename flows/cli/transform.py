@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,6 +33,12 @@ def transform(
             help="Where to write: features need it (.npz if sparse, .npy if dense).", show_default=False
         ),
     ] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            help="The Python file of the model's method, if that was not one of ours.", show_default=False
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON Lines and nothing else.")] = False,
 ) -> None:
     """Label new texts with an exported model, or turn them into features.
@@ -48,7 +55,7 @@ def transform(
         raise InputError(
             "features are arrays: name a file with --out, .npz if they are sparse and .npy if dense"
         )
-    model = Model.load(file)
+    model = replace(Model.load(file), method_file=method)
     documents = _read(texts or [STDIN])
     if output == "features":
         assert out is not None
