@@ -173,7 +173,7 @@ def _seeds(seed: int | None, seeds: int | None) -> list[int] | None:
     if seed is not None and seeds is not None:
         raise InputError("--seed runs one seed and --seeds runs several; give one of them")
     if seeds is not None and not 1 <= seeds <= MAX_SEEDS:
-        raise InputError(f"--seeds must be at least 1 and at most {MAX_SEEDS}, got {seeds}")
+        raise InputError(f"--seeds must lie in 1 .. {MAX_SEEDS}, got {seeds}")
     if seed is not None and not 0 <= seed < 2**32:
         raise InputError(f"--seed must lie in 0 .. 2^32 - 1, got {seed}")
     return [seed] if seed is not None else list(range(seeds)) if seeds is not None else None
@@ -199,7 +199,7 @@ def _request(
     return Request(
         datasets=datasets or settings["datasets"],
         methods=methods or settings["methods"],
-        seeds=seeds if seeds is not None else range(settings.get("seeds", 1)),
+        seeds=seeds if seeds is not None else list(range(settings.get("seeds", 1))),
         protocol=protocol,  # type: ignore[arg-type]
         trials=trials,
         name="custom" if datasets or methods else suite or "quick",
