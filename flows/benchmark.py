@@ -8,6 +8,7 @@ import os
 import queue
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Literal
 
@@ -193,14 +194,19 @@ class Recorder:
         self.file = sweep_file(home, sweep)
         self.index = Index(home)
         self.tracker = Tracker(read_settings(home))
+        self._begun = time.time()
+        self._had_runs = self.tracker.exists()
+        self._preparation: Future[None] | None = None
         self._stored: set[str] = set()
         self._commit = ""
 
     def begin(self, cells: Sequence[Cell]) -> None:
-        """Note which cells are stored already; if one is not, see that MLflow answers before anything is computed."""
+        """Note which cells are stored; if one is to be recorded, see that MLflow answers before anything is computed."""
         self._stored = {cell.key for cell in cells if self.store.has(cell.references["evaluate"])}
         if any(cell.key not in self._stored or self._recorded(cell) is None for cell in cells):
-            self.tracker.prepare()
+            self.tracker.check()
+            # MLflow takes seconds to import, which the first stages need not wait for.
+            self._preparation = ThreadPoolExecutor(1).submit(self.tracker.prepare)
         if len(self._stored) < len(cells):
             warm()
 
@@ -208,7 +214,8 @@ class Recorder:
         record = self.index.get(cell)
         address = self.tracker.settings.tracking_uri
         if record and self.attempt in ("", record["attempt"]) and record["tracking_uri"] == address:
-            return record if self.tracker.exists() else None
+            # If the database was gone when this run began, so are the runs that were recorded before.
+            return record if self._had_runs or record["created"] > self._begun else None
         return None
 
     def _agrees(self, cell: Cell, record: dict[str, Any]) -> bool:
@@ -218,6 +225,8 @@ class Recorder:
     def finish(self, cell: Cell, error: str | None) -> dict[str, Any]:
         """Return the cell's row after recording it."""
         cached = cell.key in self._stored
+        if self._preparation:
+            self._preparation.result()
         with locked(self.index.folder / f".{cell.key}.lock"):
             record = self._recorded(cell) if error is None else None
             if record is None or not cached or not self._agrees(cell, record):

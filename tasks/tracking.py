@@ -103,11 +103,27 @@ class Tracker:
         self._client: MlflowClient | None = None
         self._experiments: dict[str, str] = {}
 
-    def prepare(self) -> None:
-        """Make sure the server answers, or make the database. Raises TrackingError if neither works."""
+    def check(self) -> None:
+        """Make sure in no time, without MLflow, that the server answers or the database can be opened or made.
+
+        Raises TrackingError if not.
+        """
         uri = self.settings.tracking_uri
         if uri.startswith("http"):
             self._require_answer(uri)
+        elif self.exists():
+            try:
+                self._require_database()
+            except (sqlite3.Error, OSError) as error:
+                raise TrackingError(f"MLflow at {uri} cannot be used: {error}") from error
+
+    def prepare(self) -> None:
+        """Import MLflow and make the database and experiments if they are not there; this takes seconds.
+
+        Raises TrackingError when MLflow cannot be used.
+        """
+        self.check()
+        uri = self.settings.tracking_uri
         os.environ.update(QUIET)
         import logging
 

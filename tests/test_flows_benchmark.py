@@ -303,6 +303,19 @@ def test_a_run_deleted_in_mlflow_is_written_again(home: Path, first: list[dict[s
     assert rows[0]["run_id"] != run_id
 
 
+def test_runs_are_written_again_when_the_database_is_gone(
+    first: list[dict[str, Any]], new_home: Path, server: dict[str, str]
+) -> None:
+    command = ("run", "-m", "binary", "--seed", "0", "--json")
+    before = rows_of(textbench(*command, home=new_home, variables=server)[0])[0]
+    (new_home / "mlflow.db").unlink()
+    after = rows_of(textbench(*command, home=new_home, variables=server)[0])[0]
+    assert after["cached"]
+    assert after["metrics"] == before["metrics"]
+    assert after["run_id"] != before["run_id"]
+    assert [status for _, status in tracked(new_home)] == ["FINISHED"]
+
+
 def test_output_that_nobody_reads_is_an_error_and_nothing_is_lost(
     home: Path, first: list[dict[str, Any]]
 ) -> None:

@@ -250,6 +250,8 @@ def _run(
         or options["fresh"]
         or not all(store.has(cell.references["evaluate"]) for cell in cells)
     )
+    if is_new:
+        Tracker(read_settings(home)).check()
     with session.opened(home) as info, Progress(cells, as_json) as progress:
         if is_new:
             isolate.warm()
@@ -259,9 +261,6 @@ def _run(
         from flows.abandoned import crash_abandoned_runs, owner_tag
         from flows.benchmark import benchmark, task_runner
 
-        if is_new:
-            progress.say("opening MLflow")
-            Tracker(read_settings(home)).prepare()
         progress.say("waiting for the Prefect server")
         server.wait(info)
         crash_abandoned_runs()
