@@ -201,7 +201,7 @@ class Recorder:
         self._commit = ""
 
     def begin(self, cells: Sequence[Cell]) -> None:
-        """Note which cells are stored; if one is to be recorded, see that MLflow answers before anything is computed."""
+        """Note which cells are stored; if one is to be recorded, see that MLflow answers before computing."""
         self._stored = {cell.key for cell in cells if self.store.has(cell.references["evaluate"])}
         if any(cell.key not in self._stored or self._recorded(cell) is None for cell in cells):
             self.tracker.check()
