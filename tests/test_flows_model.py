@@ -154,7 +154,9 @@ def test_an_exchanged_array_is_refused(array: Any, files: dict[str, Path], tmp_p
     [
         ({"format": "something"}, "not a file of"),
         ({"version": 2}, r"has format version 2, this textbench reads 1"),
-        ({"method": "tfdif"}, "did you mean tfidf"),
+        ({"method": "tfdif"}, "its manifest was altered"),
+        ({"target_names": ["a"]}, "its manifest was altered"),
+        ({"sha256": {}}, "its manifest was altered"),
     ],
 )
 def test_another_manifest_is_refused(
@@ -165,6 +167,18 @@ def test_another_manifest_is_refused(
     path = repacked(files["tfidf"], tmp_path / "x.npz", MANIFEST, json.dumps(manifest).encode())
     with pytest.raises(InputError, match=message):
         Model.load(path).features(["a"])
+
+
+@pytest.mark.parametrize(
+    ("method", "message"), [("tfdif", "did you mean tfidf"), ("theirs.py", "say where it is with --method")]
+)
+def test_a_model_of_a_method_that_is_not_ours_says_so(
+    method: str, message: str, files: dict[str, Path], tmp_path: Path
+) -> None:
+    model = Model.load(files["tfidf"])
+    Model(dict(model.manifest) | {"method": method}, model.arrays).save(tmp_path / "x.npz")
+    with pytest.raises(InputError, match=message):
+        Model.load(tmp_path / "x.npz").features(["a"])
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:
