@@ -4,7 +4,6 @@ import errno
 import hashlib
 import json
 import logging
-import os
 import queue
 import time
 from collections.abc import Callable, Sequence
@@ -19,10 +18,10 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from flows.cells import Cell, Index, Protocol, Request, plan, result_row, row
 from flows.home import home_folder
-from tasks.isolate import CellError, warm
+from tasks.isolate import CellError, n_cores, warm
 from tasks.recipe import Reference
 from tasks.stages import STAGES
-from tasks.store import Store, locked, remove_leftovers, write_json
+from tasks.store import Store, locked, remove_leftovers
 from tasks.tracking import ATTEMPT_TAG, CELL_TAG, DATA_TAG, Tracker, git_commit, read_settings
 
 log = logging.getLogger("textbench.run")
@@ -48,9 +47,8 @@ def benchmark(
     """Run every method on every data set, once a seed, and record each cell in the store's index and in MLflow.
 
     With `timed` cells run one at a time with all cores, and like with `fresh` nothing stored before is used.
-    `time_limit` (seconds) and `memory_limit` (megabytes) hold for each computation. The rows are written to
-    `<home>/sweeps/<id>.json`. `probe`, `rule` and `own` are those of `flows.cells.Request`.
-    The run fails when a cell fails; the other cells are finished first.
+    `time_limit` (seconds) and `memory_limit` (megabytes) hold for each computation. `probe`, `rule` and `own` are
+    those of `flows.cells.Request`. The run fails when a cell fails; the other cells are finished first.
     """
     home = home_folder()
     cells = plan(Request(datasets, methods, seeds, protocol, trials, name, probe, rule, own))
@@ -75,28 +73,16 @@ def benchmark(
             rows[cell.key] = recorder.announce(cell, row(cell, " ".join(reason.split())))
 
     execute(cells, store, 1 if timed else n_cores(), finish)
-    ordered = [rows[cell.key] for cell in cells]
-    write_json(recorder.file, ordered)
-    n_failed = sum(result["error"] is not None for result in ordered)
+    n_failed = sum(result["error"] is not None for result in rows.values())
     if n_failed:
         return Failed(message=f"{n_failed} of {len(cells)} cells failed")
     return Completed(message=f"{len(cells)} cells")
-
-
-def n_cores() -> int:
-    """Return the number of cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def sweep_id(name: str, cells: Sequence[Cell], attempt: str = "") -> str:
     """Return the sweep's id: the same for the same cells, so that a resumed sweep keeps its tag."""
     keys = json.dumps([sorted(cell.key for cell in cells), attempt])
     return f"{name}-{hashlib.sha256(keys.encode()).hexdigest()[:8]}"
-
-
-def sweep_file(home: Path, sweep: str) -> Path:
-    """Return where a sweep's rows are written."""
-    return home / "sweeps" / f"{sweep}.json"
 
 
 def task_runner(engine: Engine) -> TaskRunner[Any]:
@@ -191,7 +177,6 @@ class Recorder:
         self.store = store
         self.sweep = sweep
         self.attempt = attempt
-        self.file = sweep_file(home, sweep)
         self.index = Index(home)
         self.tracker = Tracker(read_settings(home))
         self._begun = time.time()

@@ -180,6 +180,11 @@ def _die_with_parent() -> None:
         server._forkserver_alive_fd = None
 
 
+def n_cores() -> int:
+    """Return the number of cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def usage() -> dict[str, float]:
     """Return this process's CPU seconds and peak resident memory in megabytes so far."""
     spent = resource.getrusage(resource.RUSAGE_SELF)

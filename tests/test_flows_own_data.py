@@ -39,7 +39,7 @@ def test_a_csv_file_is_compared_shown_exported_and_labelled(
     command = ("run", "--data", str(path), *columns, "-m", "tfidf", "--seed", "0", "--json")
     row = rows_of(textbench(*command, home=home)[0])[0]
     assert row["dataset"] == "my-stories"
-    assert row["metrics"]["accuracy"] > 0.85
+    assert row["metrics"]["accuracy"] >= 0.9
     assert rows_of(textbench(*command, home=home)[0])[0] == row | {"cached": True}
 
     about = json.loads(textbench("show", "last", "--json", home=home)[0])

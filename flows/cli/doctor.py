@@ -137,13 +137,14 @@ def _libraries() -> Iterator[Check]:
 
 
 def _machine() -> Check:
-    import os
-
     import psutil
 
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    from tasks.isolate import n_cores
+
     memory = psutil.virtual_memory()
-    found = f"{cores} cores, {memory.available / 1e6:,.0f} of {memory.total / 1e6:,.0f} MB memory available"
+    found = (
+        f"{n_cores()} cores, {memory.available / 1e6:,.0f} of {memory.total / 1e6:,.0f} MB memory available"
+    )
     remedy = f"Runs want {MEMORY_MB:,} MB: close other programs"
     return Check("machine", memory.available / 1e6 >= MEMORY_MB, found, remedy, required=False)
 
@@ -218,19 +219,16 @@ def _mlflow(home: Path) -> Check:
 
     from tasks.tracking import Tracker, read_settings
 
-    uri = read_settings(home).tracking_uri
+    settings = read_settings(home)
+    Tracker(settings).check()
+    uri = settings.tracking_uri
     if uri.startswith("http"):
-        Tracker._require_answer(uri)
         return Check("MLflow", True, f"the server at {uri} answers")
     path = Path(uri.removeprefix("sqlite:///"))
     if not uri.startswith("sqlite:///"):
         return Check("MLflow", True, f"{uri.partition(':')[0]} database (not tried)")
     target = next(p for p in (path, *path.parents) if p.exists())
     state = "there" if path.exists() else "made by the first run"
-    if path.is_dir():
-        return Check(
-            "MLflow", False, f"{uri} is a folder", "remove it, or change tracking_uri in mlflow.yaml"
-        )
     is_writable = os.access(target, os.W_OK)
     return Check(
         "MLflow", is_writable, f"{uri}, {state}", f"{target} cannot be written to: change its permissions"
