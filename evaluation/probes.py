@@ -6,10 +6,12 @@ arrays, never as a pickle.
 Source: Fan, Chang, Hsieh, Wang, Lin, LIBLINEAR: A Library for Large Linear Classification, JMLR 9 (2008).
 """
 
+import inspect
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Self
 
@@ -55,48 +57,70 @@ class LinearProbe(ABC):
 
     def fit(self, X: "np.ndarray | csr_matrix", y: "np.ndarray | csr_matrix") -> Self:
         """Learn the hyperplanes from X (n_documents, n_features) and y, class ids or an indicator."""
-        if not self.C > 0:
-            raise ValueError(f"C must be positive; received {self.C!r}")
+        return self._fit(self._prepared(X, y), y)
+
+    def fit_path(
+        self, X: "np.ndarray | csr_matrix", y: "np.ndarray | csr_matrix", c_grid: Sequence[float]
+    ) -> Iterator[Self]:
+        """Yield a fitted probe for each C of c_grid, in that order; the other constants are this probe's.
+
+        What no C changes is computed once, and a solver that can starts from the solution before.
+        """
+        prepared = self._prepared(X, y)
+        for C in c_grid:
+            probe = copy(self)
+            probe.C = C
+            yield probe._fit(prepared, y)
+
+    def _prepared(self, X: "np.ndarray | csr_matrix", y: "np.ndarray | csr_matrix") -> Any:
+        """The documents as the solver wants them, with `shape`; sets `scale_`."""
         check_documents(X, y)
         self.scale_ = _root_mean_square_norm(X)
+        return _divided(X, self.scale_)
+
+    def _fit(self, documents: Any, y: "np.ndarray | csr_matrix") -> Self:
+        if not self.C > 0:
+            raise ValueError(f"C must be positive; received {self.C!r}")
         self.thresholds_: np.ndarray | None = None
         if y.ndim == 2:
             self.classes_ = np.arange(y.shape[1])
             self.thresholds_ = np.zeros(y.shape[1])
-            self._fit_each(X, dense_indicator(y))
+            self._fit_each(documents, dense_indicator(y))
             return self
         self.classes_ = np.unique(y)
         if len(self.classes_) == 1:
-            self.coef_, self.intercept_ = np.zeros((1, X.shape[1])), np.zeros(1)
+            self.coef_, self.intercept_ = np.zeros((1, documents.shape[1])), np.zeros(1)
             self.converged_ = True
             return self
-        self._fit_classes(X, y)
+        self._fit_classes(documents, y)
         return self
 
-    def _fit_classes(self, X: "np.ndarray | csr_matrix", y: np.ndarray) -> None:
+    def _fit_classes(self, documents: Any, y: np.ndarray) -> None:
         # One row, for the second class, decides between two.
         others = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
-        self._fit_each(X, y[:, None] == others)
+        self._fit_each(documents, y[:, None] == others)
 
-    def _fit_each(self, X: "np.ndarray | csr_matrix", indicator: np.ndarray) -> None:
+    def _fit_each(self, documents: Any, indicator: np.ndarray) -> None:
         """Fit each column of a boolean indicator (n_documents, n_labels) against the rest."""
-        scaled = _divided(X, self.scale_)
         n_positive = indicator.sum(axis=0)
-        self.coef_ = np.zeros((indicator.shape[1], X.shape[1]))
+        self.coef_ = np.zeros((indicator.shape[1], documents.shape[1]))
         self.intercept_ = np.where(n_positive == 0, -CONSTANT, CONSTANT)
         self.converged_ = True
         for label in np.flatnonzero((n_positive > 0) & (n_positive < len(indicator))):
-            solver = self._solve(scaled, indicator[:, label])
-            self.coef_[label] = solver.coef_[0] / self.scale_
-            self.intercept_[label] = solver.intercept_[0]
+            self._fit_label(documents, int(label), indicator[:, label])
 
-    def _solve(self, scaled: "np.ndarray | csr_matrix", y: np.ndarray) -> Any:
+    def _fit_label(self, documents: Any, label: int, y: np.ndarray) -> None:
+        solver = self._solve(documents, y)
+        self.coef_[label] = solver.coef_[0] / self.scale_
+        self.intercept_[label] = solver.intercept_[0]
+
+    def _solve(self, documents: Any, y: np.ndarray) -> Any:
         from sklearn.exceptions import ConvergenceWarning
 
         solver = self._solver()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # `converged_` says it
-            solver.fit(scaled, y)
+            solver.fit(documents, y)
         self.converged_ &= bool(np.max(solver.n_iter_) < self.max_iter)
         return solver
 
@@ -153,7 +177,9 @@ class LinearProbe(ABC):
 class LinearSVMProbe(LinearProbe):
     """Linear support vector machine: L2-regularised squared hinge loss, each class against the rest.
 
-    Arguments, shapes, errors: `LinearProbe`. Scores are margins, in units of the hinge.
+    Arguments, shapes, errors: `LinearProbe`. Scores are margins, in units of the hinge. Where documents are
+    fewer than features and most values lie in full columns (`evaluation.dual_descent.suits`), it is solved by
+    `evaluation.dual_descent`, with a certified duality gap; else by LIBLINEAR.
     """
 
     def _solver(self) -> Any:
@@ -163,11 +189,33 @@ class LinearSVMProbe(LinearProbe):
             C=self.C, dual="auto", tol=TOLERANCE, max_iter=self.max_iter, random_state=self.random_state
         )
 
-    def _fit_classes(self, X: "np.ndarray | csr_matrix", y: np.ndarray) -> None:
+    def _prepared(self, X: "np.ndarray | csr_matrix", y: "np.ndarray | csr_matrix") -> Any:
+        if X.shape[0] < X.shape[1]:  # numba takes a second to load, and has no other use
+            from evaluation.dual_descent import DualPath, suits
+
+            if suits(X):
+                check_documents(X, y)
+                self.scale_ = _root_mean_square_norm(X)
+                return DualPath(X, self.scale_, self.random_state)
+        return super()._prepared(X, y)
+
+    def _fit_classes(self, documents: Any, y: np.ndarray) -> None:
+        if hasattr(documents, "solve"):
+            super()._fit_classes(documents, y)
+            return
         self.converged_ = True
-        solver = self._solve(_divided(X, self.scale_), y)  # LIBLINEAR goes through the classes itself
+        solver = self._solve(documents, y)  # LIBLINEAR goes through the classes itself
         self.coef_ = solver.coef_ / self.scale_
         self.intercept_ = solver.intercept_
+
+    def _fit_label(self, documents: Any, label: int, y: np.ndarray) -> None:
+        if not hasattr(documents, "solve"):
+            super()._fit_label(documents, label, y)
+            return
+        self.coef_[label], self.intercept_[label], converged = documents.solve(
+            label, y, self.C, self.max_iter
+        )
+        self.converged_ &= converged
 
 
 class LogisticRegressionProbe(LinearProbe):
@@ -197,16 +245,22 @@ def probe_class(name: str) -> type[LinearProbe]:
     return PROBES[name]
 
 
-def build_probe(name: str, C: float = 1.0, random_state: int = 0) -> LinearProbe:
-    """The unfitted probe of that name; ValueError for a name that is not in PROBES."""
-    return probe_class(name)(C=C, random_state=random_state)
+def build_probe(name: str, C: float = 1.0, random_state: int = 0, **settings: Any) -> LinearProbe:
+    """The unfitted probe of that name; ValueError for a name that is not in PROBES, or a setting it lacks."""
+    probe = probe_class(name)
+    known = [key for key in inspect.signature(probe).parameters if key not in ("C", "random_state")]
+    unknown = sorted(settings.keys() - set(known))
+    if unknown:
+        raise ValueError(f"a setting of {name} must be one of {', '.join(known)}; received {unknown[0]!r}")
+    return probe(C=C, random_state=random_state, **settings)
 
 
-def check_documents(X: "np.ndarray | csr_matrix", y: "np.ndarray | csr_matrix") -> None:
+def check_documents(X: Any, y: "np.ndarray | csr_matrix") -> None:
     """Raise ValueError unless X and y, class ids or an indicator, have one row a document, at least one."""
-    if y.shape[0] == 0 or X.shape[0] != y.shape[0]:
+    n_rows = len(X) if isinstance(X, list) else X.shape[0]
+    if y.shape[0] == 0 or n_rows != y.shape[0]:
         raise ValueError(
-            f"X and y must have one row a document; received {X.shape[0]} rows, {y.shape[0]} classes"
+            f"X and y must have one row a document; received {n_rows} rows, {y.shape[0]} classes"
         )
     if y.ndim == 2 and y.shape[1] == 0:
         raise ValueError("an indicator must have at least one label; received none")

@@ -1,23 +1,23 @@
-"""Tuning of a probe: its constant C, and for several labels a document one threshold a label.
+"""Tuning of a probe: its constants, and for several labels a document one threshold a label.
 
-Both are chosen by cross-validation on the training documents alone. Folds are stratified: by class, or for
-several labels by iterative stratification.
+Both are chosen by cross-validation on the training documents alone, on the folds of `evaluation.folds`. A
+classifier that takes the probe's place is scored on the same folds.
 
-Source: Yang, A Study of Thresholding Strategies for Text Categorization, SIGIR (2001), section 3.3 (SCut);
-Sechidis, Tsoumakas, Vlahavas, On the Stratification of Multi-Label Data, ECML PKDD (2011), section 4.
+Source: Yang, A Study of Thresholding Strategies for Text Categorization, SIGIR (2001), section 3.3 (SCut).
 """
 
 import math
-import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from evaluation.folds import Fold, folds_of, rows
 from evaluation.metrics import METRICS, Metric
 from evaluation.multilabel import MULTILABEL_METRICS
-from evaluation.probes import LinearProbe, build_probe, check_documents, dense_indicator, probe_class
+from evaluation.probes import build_probe, dense_indicator, probe_class
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -31,23 +31,30 @@ C_GRIDS = {
     "linear-svm": (0.3, 1.0, 3.0, 10.0, 30.0, 100.0),
     "logistic-regression": (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0),
 }
+# The other constants of a probe that are searched beside C.
+SETTING_GRIDS: dict[str, dict[str, tuple[float, ...]]] = {}
 
 
 @dataclass(frozen=True)
 class CVResult:
     """The C that cross-validation chose, and how it compared.
 
-    table has a row {C, mean, std} a candidate, over the folds. on_border: the chosen C is an end of the grid
-    and beats its neighbour, so that a wider grid might have done better. n_not_converged counts the fits that
-    ran out of iterations.
+    table has a row {C, settings..., mean, std} a candidate, over the n_folds folds that were scored; one row
+    without C for a classifier, whose C is None. settings: the probe's constants beside C that were chosen.
+    on_border: the chosen C is an end of the grid and beats its neighbour, so that a wider grid might have done
+    better. n_not_converged counts the fits that ran out of iterations. fold_scores: the best running mean
+    after each fold. pruned_after: the number of folds after which the search was given up, None if it was not.
     """
 
-    C: float
+    C: float | None
     score: float
     table: list[dict[str, float]]
     on_border: bool
     n_folds: int
     n_not_converged: int
+    settings: dict[str, float] = field(default_factory=dict)
+    fold_scores: list[float] = field(default_factory=list)
+    pruned_after: int | None = None
 
 
 def choose_c(
@@ -58,56 +65,156 @@ def choose_c(
     n_folds: int = 3,
     metric: str | None = None,
     random_state: int = 0,
+    settings: Mapping[str, Sequence[float]] | None = None,
+    held_out: float | None = None,
+    prune_below: Sequence[float] | None = None,
 ) -> CVResult:
-    """Choose C by stratified cross-validation: the best mean of the folds' metric, of equals the smallest C.
+    """Choose a probe's C by stratified cross-validation: the best mean of the folds' metric.
 
     X: csr or dense (n_documents, n_features); y: (n_documents,) ints, or a csr or dense indicator
-    (n_documents, n_labels). c_grid: by default the probe's in C_GRIDS. metric: of METRICS one that needs
-    labels, by default accuracy; for several labels of MULTILABEL_METRICS one that needs scores, by default
-    micro_f1_zero: it judges decisions, as the figures that are published do, needs no thresholds tuned inside
-    the folds, and is not ruled by labels of two or three documents, as the macro average is.
+    (n_documents, n_labels). c_grid: by default the probe's in C_GRIDS. settings: the values of the probe's
+    other constants, every combination of which is tried with every C; by default the probe's in SETTING_GRIDS,
+    and a constant that is not named keeps its default. Of equally good candidates the first combination is
+    taken, and of its values of C the smallest.
 
-    A class with fewer documents than folds is missing from some of them. When every class is that small the
-    folds are drawn without regard to class. Fewer documents than folds make fewer folds, down to 2; a single
-    document leaves nothing to compare: the smallest C, score nan, no folds. ValueError for a wrong argument or
-    a fold whose score is not a number.
+    metric: of METRICS one that needs labels, by default accuracy; for several labels of MULTILABEL_METRICS one
+    that needs scores, by default micro_f1_zero: it judges decisions, as the figures that are published do,
+    needs no thresholds tuned inside the folds, and is not ruled by labels of two or three documents, as the
+    macro average is.
+
+    held_out: score this share of the documents once, instead of n_folds folds. prune_below: after fold i, the
+    last apart, the best running mean must reach prune_below[i], or the search stops there; entries may be
+    missing at the end or be nan.
+
+    The folds are those of `evaluation.folds.folds_of`; a single document leaves nothing to compare: the first
+    candidate, score nan, no folds. ValueError for a wrong argument or a fold whose score is not a number.
     """
     probe_class(probe)  # an unknown name fails before anything is computed
     grid = _checked_grid(C_GRIDS[probe] if c_grid is None else c_grid)
+    combinations = _combinations(SETTING_GRIDS.get(probe, {}) if settings is None else settings)
+    candidates = [{"C": C} | chosen for chosen in combinations for C in grid]
     measure = _checked_metric(metric, several_labels=y.ndim == 2)
-    folds = _folds(X, y, n_folds, random_state)
-    if not folds:
-        return CVResult(grid[0], math.nan, [], on_border=False, n_folds=0, n_not_converged=0)
-    scores = np.empty((len(folds), len(grid)))
-    n_not_converged = 0
+    folds = folds_of(X, y, n_folds, random_state, held_out)
+
+    def fit_each(X: Any, y: "Targets") -> Iterable[Any]:
+        for chosen in combinations:
+            yield from build_probe(probe, grid[0], random_state, **chosen).fit_path(X, y, grid)
+
+    search = _compare(fit_each, len(candidates), X, y, folds, measure, prune_below)
+    return _best_of(search, candidates, len(grid), measure)
+
+
+def score_classifier(
+    build: Callable[[], Any],
+    X: Any,
+    y: "Targets",
+    n_folds: int = 3,
+    metric: str | None = None,
+    random_state: int = 0,
+    held_out: float | None = None,
+    prune_below: Sequence[float] | None = None,
+) -> CVResult:
+    """Score a classifier that has no C on the folds on which `choose_c` compares values of C.
+
+    build: returns the classifier, unfitted, with `fit(X, y)`, `predict`, and `decision_function` where
+    documents have several labels. X: csr or dense (n_documents, n_features), or a list with an array of token
+    ids a document. The other arguments, and ValueError, as for `choose_c`.
+    """
+    measure = _checked_metric(metric, several_labels=y.ndim == 2)
+    folds = folds_of(X, y, n_folds, random_state, held_out)
+    search = _compare(lambda X, y: [build().fit(X, y)], 1, X, y, folds, measure, prune_below)
+    return _best_of(search, [{}], 1, measure)
+
+
+@dataclass
+class _Search:
+    """Scores (n_folds, n_candidates) of the folds so far, their best running means, and what went wrong."""
+
+    scores: np.ndarray
+    fold_scores: list[float] = field(default_factory=list)
+    n_not_converged: int = 0
+    pruned_after: int | None = None
+
+
+def _compare(
+    fit_each: Callable[[Any, "Targets"], Iterable[Any]],
+    n_candidates: int,
+    X: Any,
+    y: "Targets",
+    folds: Sequence[Fold],
+    measure: Metric,
+    prune_below: Sequence[float] | None,
+) -> _Search:
+    """Score on each fold the candidates that `fit_each` yields in order, fitted to the rest."""
+    search = _Search(np.empty((len(folds), n_candidates)))
     for fold, (train, test) in enumerate(folds):
-        X_train, X_test = X[train], X[test]
-        for column, C in enumerate(grid):
-            fitted = build_probe(probe, C, random_state).fit(X_train, y[train])
-            n_not_converged += not fitted.converged_
-            scores[fold, column] = measure.function(y[test], _read(measure, fitted, X_test))
-    return _best_of(scores, grid, measure, n_not_converged)
+        X_test, y_test = rows(X, test), y[test]
+        for candidate, fitted in enumerate(fit_each(rows(X, train), y[train])):
+            search.n_not_converged += not getattr(fitted, "converged_", True)
+            read = fitted.predict if measure.needs == "labels" else fitted.decision_function
+            search.scores[fold, candidate] = measure.function(y_test, read(X_test))
+        mean = _mean(search.scores[: fold + 1])
+        best = float(mean.max() if measure.higher_is_better else mean.min())
+        search.fold_scores.append(best)
+        if prune_below is None or fold >= len(prune_below) or fold + 1 == len(folds):
+            continue
+        bound = prune_below[fold]
+        if best < bound if measure.higher_is_better else best > bound:
+            search.scores, search.pruned_after = search.scores[: fold + 1], fold + 1
+            break
+    return search
+
+
+def _mean(scores: np.ndarray) -> np.ndarray:
+    # Equal fold scores met in another order give means that differ in the last bit; those are ties.
+    return scores.mean(axis=0).round(12)
+
+
+def _best_of(search: _Search, candidates: list[dict[str, float]], n_grid: int, metric: Metric) -> CVResult:
+    """The best candidate; the candidates come in blocks of n_grid values of C that share their settings."""
+    scores = search.scores
+    if not len(scores):
+        first = dict(candidates[0])
+        return CVResult(first.pop("C", None), math.nan, [], False, 0, 0, settings=first)
+    if np.isnan(scores).any():
+        fold, column = np.argwhere(np.isnan(scores))[0]
+        at = ", ".join(f"{name} = {value}" for name, value in candidates[column].items())
+        raise ValueError(f"{metric.name} must be a number; received nan in fold {fold}{at and f' at {at}'}")
+    mean = _mean(scores)
+    best = int(mean.argmax() if metric.higher_is_better else mean.argmin())
+    neighbour = {0: best + 1, n_grid - 1: best - 1}.get(best % n_grid)
+    chosen = dict(candidates[best])
+    return CVResult(
+        C=chosen.pop("C", None),
+        score=float(mean[best]),
+        table=[
+            candidate | {"mean": float(m), "std": float(s)}
+            for candidate, m, s in zip(candidates, mean, scores.std(axis=0), strict=True)
+        ],
+        on_border=n_grid > 1 and neighbour is not None and bool(mean[best] != mean[neighbour]),
+        n_folds=len(scores),
+        n_not_converged=search.n_not_converged,
+        settings=chosen,
+        fold_scores=search.fold_scores,
+        pruned_after=search.pruned_after,
+    )
 
 
 def tune_thresholds(
-    X: "np.ndarray | csr_matrix",
-    Y: "Targets",
-    probe: str,
-    C: float,
-    n_folds: int = 3,
-    random_state: int = 0,
+    X: Any, Y: "Targets", build: Callable[[], Any], n_folds: int = 3, random_state: int = 0
 ) -> np.ndarray:
     """SCut: for each label the threshold with the best F1 on out-of-fold scores, (n_labels,) float64.
 
-    X: csr or dense (n_documents, n_features); Y: csr or dense indicator (n_documents, n_labels). Each document
-    is scored by the probe that was trained without its fold (the folds of `choose_c`), and a label's F1 is
-    that of all documents together. A threshold lies midway between two scores; of equally good ones the
-    nearest to 0 is taken, 0 included.
+    X: csr or dense (n_documents, n_features), or a list with an array of token ids a document; Y: csr or dense
+    indicator (n_documents, n_labels). build: returns the probe or classifier, unfitted, with `fit(X, Y)` and
+    `decision_function`. Each document is scored by the classifier that was trained without its fold (the
+    folds of `choose_c`), and a label's F1 is that of all documents together. A threshold lies midway between
+    two scores; of equally good ones the nearest to 0 is taken, 0 included.
 
     A label with fewer documents than folds, or with none in the training part of some fold, is too rare to
     tune and keeps 0; with a single document all labels do. ValueError for a wrong argument.
     """
-    folds = _folds(X, Y, n_folds, random_state)
+    folds = folds_of(X, Y, n_folds, random_state)
     thresholds = np.zeros(Y.shape[1])
     if not folds:
         return thresholds
@@ -115,7 +222,7 @@ def tune_thresholds(
     scores = np.empty(indicator.shape)
     tunable = indicator.sum(axis=0) >= len(folds)
     for train, test in folds:
-        scores[test] = build_probe(probe, C, random_state).fit(X[train], Y[train]).decision_function(X[test])
+        scores[test] = build().fit(rows(X, train), Y[train]).decision_function(rows(X, test))
         tunable &= indicator[train].any(axis=0)
     for label in np.flatnonzero(tunable):
         thresholds[label] = best_threshold(scores[:, label], indicator[:, label])
@@ -141,67 +248,6 @@ def best_threshold(scores: np.ndarray, positive: np.ndarray) -> float:
     return float(best[np.lexsort((best, np.abs(best)))[0]])
 
 
-def _read(metric: Metric, fitted: LinearProbe, X: "np.ndarray | csr_matrix") -> "Targets":
-    return fitted.predict(X) if metric.needs == "labels" else fitted.decision_function(X)
-
-
-def _best_of(scores: np.ndarray, grid: list[float], metric: Metric, n_not_converged: int) -> CVResult:
-    if np.isnan(scores).any():
-        fold, column = np.argwhere(np.isnan(scores))[0]
-        raise ValueError(f"{metric.name} must be a number; received nan in fold {fold} at C = {grid[column]}")
-    # Equal fold scores met in another order give means that differ in the last bit; those are ties.
-    mean = scores.mean(axis=0).round(12)
-    best = int(mean.argmax() if metric.higher_is_better else mean.argmin())
-    inner = {0: 1, len(grid) - 1: len(grid) - 2}.get(best)
-    return CVResult(
-        C=grid[best],
-        score=float(mean[best]),
-        table=[
-            {"C": C, "mean": float(m), "std": float(s)}
-            for C, m, s in zip(grid, mean, scores.std(axis=0), strict=True)
-        ],
-        on_border=len(grid) > 1 and inner is not None and bool(mean[best] != mean[inner]),
-        n_folds=len(scores),
-        n_not_converged=n_not_converged,
-    )
-
-
-def _folds(
-    X: "np.ndarray | csr_matrix", y: "Targets", n_folds: int, random_state: int
-) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The documents (train, test) of each fold; no folds for a single document."""
-    from sklearn.model_selection import KFold, StratifiedKFold
-
-    if n_folds < 2:
-        raise ValueError(f"n_folds must be at least 2; received {n_folds!r}")
-    check_documents(X, y)
-    n_documents = y.shape[0]
-    if n_documents == 1:
-        return []
-    n_folds = min(n_folds, n_documents)
-    plain = KFold(n_folds, shuffle=True, random_state=random_state)
-    if y.ndim == 2:
-        folds = _multilabel_folds(dense_indicator(y), n_folds, random_state)
-        # Of a handful of documents the stratification may leave a fold none.
-        return folds if all(len(test) for _, test in folds) else list(plain.split(X))
-    if np.unique(y, return_counts=True)[1].max() < n_folds:
-        return list(plain.split(X))
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
-        return list(StratifiedKFold(n_folds, shuffle=True, random_state=random_state).split(y, y))
-
-
-def _multilabel_folds(
-    indicator: np.ndarray, n_folds: int, random_state: int
-) -> list[tuple[np.ndarray, np.ndarray]]:
-    from iterstrat.ml_stratifiers import MultilabelStratifiedKFold
-
-    if indicator.shape[1] == 1:  # the splitter wants two labels; the complement says the same
-        indicator = np.column_stack([indicator, ~indicator])
-    splitter = MultilabelStratifiedKFold(n_splits=n_folds, shuffle=True, random_state=random_state)
-    return list(splitter.split(indicator, indicator))
-
-
 def _checked_metric(name: str | None, *, several_labels: bool) -> Metric:
     metrics, needs = (MULTILABEL_METRICS, "scores") if several_labels else (METRICS, "labels")
     known = {metric.name: metric for metric in metrics.values() if metric.needs == needs}
@@ -216,3 +262,9 @@ def _checked_grid(c_grid: Sequence[float]) -> list[float]:
     if not grid or not grid[0] > 0 or not np.isfinite(grid).all():
         raise ValueError(f"c_grid must hold positive numbers; received {tuple(c_grid)}")
     return grid
+
+
+def _combinations(settings: Mapping[str, Sequence[float]]) -> list[dict[str, float]]:
+    if any(len(values) == 0 for values in settings.values()):
+        raise ValueError(f"each of settings must hold a value at least; received {dict(settings)}")
+    return [dict(zip(settings, values, strict=True)) for values in product(*settings.values())]

@@ -12,7 +12,19 @@ and nothing needs to be registered. The file holds:
 - `build(**params)`, which returns it unfitted;
 - `SEARCH_SPACE`, the Optuna distributions to tune over: each key a parameter of `__init__` whose default lies
   inside;
-- `INPUT = "counts"`: X is csr, (n_documents, n_terms), non-negative whole numbers, int32 or floating.
+- `INPUT`: what it reads. "counts": X is csr, (n_documents, n_terms), non-negative whole numbers, int32 or
+  floating. "tokens": X is a list with an int32 array a document, the term numbers of its words in reading order.
+
+It may also hold
+
+- `NEEDS = ("word_vectors",)`: `fit` and `fit_transform` then take `word_vectors=`, float32 (n_terms,
+  n_dimensions), row i for term i, zero for a term that has no vector. They are an artifact that all methods of
+  a run share; parameters of a run that begin with `word_vectors__` go to their training;
+- `MAX_N = 2`: the counts are those of single terms and of pairs of neighbours;
+- `PAPER = "scdv-2017"`: whose faithful protocol it follows where a data set has several;
+- `ROLE = "classifier"`: `build` returns a scikit-learn classifier, which takes the probe's place and sees the
+  labels of its budget alone: `fit(X, y)`, y ints (n_documents,) or an indicator (n_documents, n_labels), csr or
+  dense, `predict`, `decision_function`, `classes_`, and `to_arrays`/`from_arrays` as below.
 
 `transform` returns a csr matrix or a C-contiguous array, float32, (n_documents, n_features), always finite:
 an empty document (a row of zeros) and a term no training document has (a column of zeros) are ordinary input.
@@ -21,6 +33,8 @@ X is never modified. Scale is left as the method defines it, for the classifiers
 `to_arrays()` returns a flat dictionary of arrays and JSON values, constructor parameters and learned state
 under their own names; `from_arrays(arrays)` returns the transformer it came from, which transforms to the
 same bits. There is no pickle.
+
+A file whose name begins with `_` is no method but a part of some.
 
 Start from `tfidf_log2.py` (weights that are learned) or `lsi.py` (a projection that is learned); `counts.py`
 has the check of the input that all share. `tests/test_featurizers_common.py` finds the file and holds it to

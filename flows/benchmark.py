@@ -5,9 +5,11 @@ import hashlib
 import json
 import logging
 import queue
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -43,15 +45,22 @@ def benchmark(
     probe: str | None = None,
     rule: str | None = None,
     own: dict[str, Any] | None = None,
+    search_seconds: float | None = None,
+    validation: dict[str, Any] | None = None,
+    paper: str | None = None,
+    labels: dict[str, Any] | None = None,
 ) -> State[Any]:
     """Run every method on every data set, once a seed, and record each cell in the store's index and in MLflow.
 
     With `timed` cells run one at a time with all cores, and like with `fresh` nothing stored before is used.
-    `time_limit` (seconds) and `memory_limit` (megabytes) hold for each computation. `probe`, `rule` and `own` are
-    those of `flows.cells.Request`. The run fails when a cell fails; the other cells are finished first.
+    `time_limit` (seconds) and `memory_limit` (megabytes) hold for each computation. The others are those of
+    `flows.cells.Request`. The run fails when a cell fails; the other cells are finished first.
     """
     home = home_folder()
-    cells = plan(Request(datasets, methods, seeds, protocol, trials, name, probe, rule, own))
+    cells = plan(Request(
+        datasets, methods, seeds, protocol, trials, name, probe, rule, own,
+        search_seconds, validation or {}, paper, labels or {},
+    ))  # fmt: skip
     attempt = f"{time.time():.3f}" if timed or fresh else ""
     store = Store(
         home / "store",
@@ -60,6 +69,9 @@ def benchmark(
         memory_limit=memory_limit,
         threads=n_cores() if timed else 1,
     )
+    n_missing = len({cell.key for cell in cells if not store.has(cell.references["evaluate"])})
+    if not timed and n_missing:
+        store = replace(store, workers=max(1, n_cores() // n_missing))
     remove_leftovers(store.root)
     recorder = Recorder(home, store, sweep_id(name, cells, attempt), attempt)
     recorder.begin(cells)
@@ -238,14 +250,28 @@ class Recorder:
         result = row(cell, error) if error else result_row(cell, self.store)
         address = self.tracker.settings.tracking_uri
         record = result | {"attempt": self.attempt, "tracking_uri": address, "sweeps": [self.sweep]}
-        record |= {"created": time.time()}
+        record |= {"created": time.time(), "request": asdict(cell.request)}
         if known and known["metrics"] == result["metrics"]:
             record |= {"run_id": known["run_id"], "sweeps": sorted({*known["sweeps"], self.sweep})}
         else:
             record["run_id"] = self.tracker.record(result, self._tags(cell), self._files(cell, error))
+            if error is None:
+                self._record_search(cell, record["run_id"])
         if error is None:
             self.index.put(cell, record)
         return record
+
+    def _record_search(self, cell: Cell, run_id: str) -> None:
+        """Write the trials behind a run's settings, and the pictures of them."""
+        choice = self.store.open(cell.references["tune"]).json("choice")
+        if len(choice["trials"]) < 2:
+            return
+        from flows import study_plots
+
+        self.tracker.record_trials(run_id, cell.label, choice["trials"])
+        with tempfile.TemporaryDirectory() as folder:
+            for picture in study_plots.draw(choice["space"], choice["trials"], Path(folder)):
+                self.tracker.client.log_artifact(run_id, str(picture), artifact_path="search")
 
     def _tags(self, cell: Cell) -> dict[str, str]:
         self._commit = self._commit or git_commit()

@@ -1,7 +1,7 @@
 """Cells: one data set, method, protocol and seed each, with the references of every artifact that makes its result."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,8 +20,12 @@ SUITE_KEYS = {"description": str, "datasets": list, "methods": list, "seeds": in
 class Request:
     """What is asked of one sweep: every method on every data set, once a seed, under one protocol.
 
-    `own` holds the fields of `tasks.own_data.OwnData`: the user's documents, beside or instead of `datasets`. `probe`
-    and `rule` replace the protocol's classifier and the data sets' token rules.
+    A method may be written with fixed parameters, `lsi(n_components=100)`. `own` holds the fields of
+    `tasks.own_data.OwnData`: the user's documents, beside or instead of `datasets`. `probe` and `rule` replace the
+    protocol's classifier and the data sets' token rules. `trials` and `search_seconds` bound the search of each
+    method's parameters; `validation` holds arguments of `evaluation.tuning.choose_c` over the protocol's. `paper` says
+    whose faithful protocol is meant where a data set has several. `labels`, the arguments of
+    `evaluation.budgets.labelled_documents`, are the training labels that may be seen, all if empty.
     """
 
     datasets: Sequence[str]
@@ -33,18 +37,26 @@ class Request:
     probe: str | None = None
     rule: str | None = None
     own: Mapping[str, Any] | None = None
+    search_seconds: float | None = None
+    validation: Mapping[str, Any] = field(default_factory=dict)
+    paper: str | None = None
+    labels: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One square of the table, and the artifacts behind it by stage."""
+    """One square of the table, and the artifacts behind it by stage.
+
+    `probe` is None for a method that classifies by itself; `request` is what asks for this cell alone.
+    """
 
     dataset: str
     method: str
     protocol: str
     seed: int
     trials: int
-    probe: str
+    probe: str | None
+    request: Request = field(repr=False)
     references: Mapping[str, Reference] = field(repr=False)
 
     @property
@@ -80,7 +92,7 @@ def read_suite(name: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Terms:
-    """What a protocol settles for one data set before any method is chosen."""
+    """What a protocol settles for one data set and method before anything is tuned."""
 
     dataset: str
     corpus: Reference
@@ -88,60 +100,83 @@ class _Terms:
     transductive: bool
     probe: str
     validation: Mapping[str, Any]
+    paper: str | None = None
 
 
 def plan(request: Request) -> list[Cell]:
     """Return the cells of a request, their keys worked out and nothing computed. Raises InputError for bad names."""
     from evaluation.probes import PROBES
-    from tasks.tokens import token_rule
 
     if not (request.datasets or request.own) or not request.methods or not request.seeds:
         raise InputError("a run needs at least one data set, one method and one seed")
     if request.probe is not None:
         catalogue.pick("probe", request.probe, PROBES)
-    _check_methods(request.methods)
-    all_terms = [_terms(request, dataset) for dataset in dict.fromkeys(request.datasets)]
-    if request.own:
-        all_terms.append(_own_terms(request, request.own))
-    cells = []
-    for terms in all_terms:
-        rule = asdict(token_rule(request.rule or terms.rule))
-        vectors = vectorize.reference(terms.corpus, rule, terms.transductive)
-        shared = {"ingest": terms.corpus, "audit": audit.reference(terms.corpus), "vectorize": vectors}
-        for method in dict.fromkeys(request.methods):
-            for seed in dict.fromkeys(request.seeds):
-                cells.append(_cell(request, terms, method, seed, shared))
-    return cells
+    methods = [_method(text) for text in dict.fromkeys(request.methods)]
+    _check_methods(methods)
+    return [
+        _cell(request, _terms(request, dataset, method), method, seed)
+        for dataset in [*dict.fromkeys(request.datasets), *([None] if request.own else [])]
+        for method in methods
+        for seed in dict.fromkeys(request.seeds)
+    ]
 
 
-def _check_methods(methods: Sequence[str]) -> None:
-    """Refuse unknown methods, and files that would share a name: results go by the name."""
+@dataclass(frozen=True)
+class _Method:
+    """A method as it was asked for: its file, its fixed parameters, and how recipes name it."""
+
+    asked: str
+    entry: catalogue.Entry
+    params: Mapping[str, Any]
+
+    @property
+    def recipe_name(self) -> str:
+        """Its name, or the path of the user's file."""
+        return str(self.entry.path) if self.entry.module == str(self.entry.path) else self.entry.name
+
+
+def _method(text: str) -> _Method:
+    name, params = catalogue.parse_method(text)
+    return _Method(text, catalogue.method(name), params)
+
+
+def _check_methods(methods: Sequence[_Method]) -> None:
+    """Refuse files that would share a name: results go by the name."""
     places = {name: entry.path for name, entry in catalogue.methods().items()}
     for method in methods:
-        entry = catalogue.method(method)
+        entry = method.entry
         if places.setdefault(entry.name, entry.path) != entry.path:
-            raise InputError(f"{method} has the name of another method, {entry.name}; rename the file")
+            raise InputError(f"{method.asked} has the name of another method, {entry.name}; rename the file")
 
 
-def _terms(request: Request, dataset: str) -> _Terms:
-    """Return a data set's terms; `faithful` takes them from its `FAITHFUL`, what a paper's own protocol was."""
+def _terms(request: Request, dataset: str | None, method: _Method) -> _Terms:
+    """Return the terms of a data set (None: the user's own) for a method; `faithful` takes a paper's."""
+    if dataset is None:
+        return _own_terms(request, request.own or {})
     entry = catalogue.dataset(dataset)
-    paper: Mapping[str, Any] = {}
-    if request.protocol == "faithful":
-        paper = entry.constant("FAITHFUL")
-        if paper is None:
-            raise InputError(
-                f"protocol 'faithful' repeats what a paper did to its data, and no paper's protocol is known for "
-                f"{dataset}; choose honest or transductive"
-            )
+    paper, terms = _paper(request, entry, method) if request.protocol == "faithful" else (None, {})
     return _Terms(
         dataset=dataset,
         corpus=ingest.reference(dataset),
-        rule=paper.get("rule", entry.constant("RULE")),
-        transductive=paper.get("transductive", request.protocol == "transductive"),
-        probe=request.probe or paper.get("probe", PROBE),
-        validation=_validation(**paper.get("validation", {})),
+        rule=request.rule or terms.get("rule", entry.constant("RULE")),
+        transductive=terms.get("transductive", request.protocol == "transductive"),
+        probe=request.probe or terms.get("probe", PROBE),
+        validation=_validation(**terms.get("validation", {})) | dict(request.validation),
+        paper=paper,
     )
+
+
+def _paper(request: Request, entry: catalogue.Entry, method: _Method) -> tuple[str, Mapping[str, Any]]:
+    """Return the paper whose protocol is meant: the one asked for, else the method's, else the data set's first."""
+    known = entry.constant("FAITHFUL", {})
+    if not known:
+        raise InputError(
+            f"protocol 'faithful' repeats what a paper did to its data, and no paper's protocol is known for "
+            f"{entry.name}; choose honest or transductive"
+        )
+    own = method.entry.constant("PAPER")
+    paper = request.paper or (own if own in known else next(iter(known)))
+    return paper, catalogue.pick(f"protocol of a paper for {entry.name}", paper, known)
 
 
 def _validation(c_steps: Sequence[float] = (), **others: Any) -> dict[str, Any]:
@@ -164,34 +199,65 @@ def _own_terms(request: Request, own: Mapping[str, Any]) -> _Terms:
     is_transductive = request.protocol == "transductive"
     name = corpus.params["dataset"]
     name = f"own-{name}" if name in catalogue.datasets() else name  # r8.csv is not the data set r8
-    return _Terms(name, corpus, OWN_RULE, is_transductive, request.probe or PROBE, {})
+    rule, probe = request.rule or OWN_RULE, request.probe or PROBE
+    return _Terms(name, corpus, rule, is_transductive, probe, request.validation)
 
 
-def _cell(request: Request, terms: _Terms, method: str, seed: int, shared: dict[str, Reference]) -> Cell:
-    corpus, vectors = shared["ingest"], shared["vectorize"]
-    entry = catalogue.method(method)
-    path_or_name = str(entry.path) if method.endswith(".py") else method
-    choice = tune.reference(
-        corpus, vectors, path_or_name, request.trials, seed, terms.probe, terms.validation
+def _cell(request: Request, terms: _Terms, method: _Method, seed: int) -> Cell:
+    from tasks.tokens import token_rule
+
+    corpus, name, is_searched = (
+        terms.corpus,
+        method.recipe_name,
+        bool(request.trials or request.search_seconds),
     )
-    references = shared | {
-        "featurize": featurize.reference(vectors, path_or_name, {}, seed),
-        "tune": choice,
-        "evaluate": evaluate.reference(corpus, vectors, choice),
-    }
-    return Cell(terms.dataset, entry.name, request.protocol, seed, request.trials, terms.probe, references)
+    rule = asdict(token_rule(terms.rule))
+    rule["max_n"] = max(rule["max_n"], method.entry.constant("MAX_N", 1))
+    vectors = vectorize.reference(corpus, rule, terms.transductive)
+    choice = tune.reference(
+        corpus,
+        vectors,
+        name,
+        seed,
+        terms.probe,
+        trials=request.trials,
+        seconds=request.search_seconds,
+        validation=terms.validation,
+        fixed=method.params,
+        labels=request.labels,
+    )
+    references = {"ingest": corpus, "audit": audit.reference(corpus), "vectorize": vectors}
+    if not method.entry.is_classifier and not is_searched:  # a search makes the features it wants
+        references["featurize"] = featurize.reference(vectors, name, method.params, seed)
+    references |= {"tune": choice, "evaluate": evaluate.reference(corpus, vectors, choice)}
+    own = request.own if terms.corpus.params.get("own") else None
+    alone = replace(
+        request,
+        datasets=[] if own else [terms.dataset],
+        methods=[catalogue.spelled(name, method.params)],
+        seeds=[seed],
+        own=own,
+        paper=terms.paper,
+    )
+    label = catalogue.spelled(method.entry.name, method.params)
+    probe = choice.params["probe"]
+    return Cell(terms.dataset, label, request.protocol, seed, request.trials, probe, alone, references)
 
 
 def result_row(cell: Cell, store: Store) -> dict[str, Any]:
     """Return a finished cell as a row: what it was, its metrics, seconds by stage and peak memory."""
     choice = store.open(cell.references["tune"])
     chosen = choice.json("choice")
-    used = dict(cell.references) | {"featurize": evaluate.features_of(cell.references["vectorize"], choice)}
-    del used["audit"]
+    used = {stage: reference for stage, reference in cell.references.items() if stage != "audit"}
+    features = evaluate.features_of(cell.references["vectorize"], choice)
+    if features is not None:
+        used |= {"featurize": features}
+        if "word_vectors" in features.inputs:
+            used |= {"word_vectors": features.inputs["word_vectors"]}
     metas = {stage: read_meta(store.folder(reference) / META) for stage, reference in used.items()}
     return row(cell) | {
-        "params": chosen["params"] | {"C": chosen["C"]},
-        "on_border": ["C"] if chosen["on_border"] else [],
+        "params": chosen["values"] | chosen["settings"] | ({"C": chosen["C"]} if chosen["C"] else {}),
+        "on_border": chosen["on_border"],
         "metrics": store.open(cell.references["evaluate"]).json("metrics"),
         "seconds": {stage: round(meta["seconds"], 3) for stage, meta in metas.items()},
         "peak_mb": round(max(meta["peak_mb"] for meta in metas.values()), 1),
@@ -206,7 +272,8 @@ def row(cell: Cell, error: str | None = None) -> dict[str, Any]:
         "protocol": cell.protocol,
         "seed": cell.seed,
         "trials": cell.trials,
-        "probe": cell.probe,
+        "probe": cell.probe or "",
+        "paper": cell.request.paper,
         "params": {},
         "on_border": [],
         "metrics": {},
@@ -220,7 +287,7 @@ def row(cell: Cell, error: str | None = None) -> dict[str, Any]:
 
 # What a record of the index has beside its row.
 RECORDED = {"dataset", "method", "protocol", "seed", "trials", "metrics", "seconds", "run_id", "created"} | {
-    "attempt", "tracking_uri", "sweeps",
+    "attempt", "tracking_uri", "sweeps", "request",
 }  # fmt: skip
 
 

@@ -11,7 +11,6 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 FORMAT = "textbench model"
 VERSION = 1
 MANIFEST = "manifest.json"
-PARTS = ("featurizer", "probe")
+THRESHOLDS = "tuned_thresholds"  # of a classifier; a probe keeps its own
 
 
 def _checksum(manifest: Mapping[str, Any]) -> str:
@@ -49,8 +48,14 @@ class Model:
 
         from tasks.featurize import load_arrays
 
-        vectors, features, result = (run.open(name) for name in ("vectors", "features", "result"))
-        learned = {"featurizer": load_arrays(features, "model"), "probe": load_arrays(result, "probe")}
+        vectors, choice, result = (run.open(name) for name in ("vectors", "choice", "result"))
+        is_classifier = choice.meta["recipe"]["params"]["probe"] is None
+        made = result if is_classifier else run.open("features")
+        learned = {"featurizer": {}, "probe": load_arrays(result, "probe")}
+        if not is_classifier:
+            learned["featurizer"] = load_arrays(made, "model")
+        elif "thresholds.npy" in result.meta["files"]:
+            learned["probe"] |= {THRESHOLDS: result.array("thresholds")}
         arrays = {
             f"{part}/{name}": value
             for part, values in learned.items()
@@ -65,10 +70,10 @@ class Model:
             },
             "cell": run.row["key"],
             # Of a method of the user's own only the file's name: nobody's code is run because a model names it.
-            "method": Path(features.meta["recipe"]["params"]["method"]).name,
+            "method": Path(result.meta["recipe"]["params"]["method"]).name,
             "classifier": result.meta["recipe"]["params"]["probe"],
             "libraries": result.meta["recipe"]["libraries"],
-            "threads": features.meta["threads"],
+            "threads": made.meta["threads"],
             "token_rule": vectors.meta["recipe"]["params"]["rule"],
             "target_names": run.open("corpus").json("corpus")["target_names"],
             "terms": vectors.json("terms"),
@@ -138,7 +143,12 @@ class Model:
         return cls(manifest, arrays)
 
     def features(self, texts: Sequence[str]) -> "np.ndarray | csr_matrix":
-        """Return the texts' features, csr or float32 (n_texts, n_features): the same bits as in the run."""
+        """Return the texts' features, csr or float32 (n_texts, n_features): the same bits as in the run.
+
+        Raises InputError for a method that classifies by itself.
+        """
+        if self.manifest["classifier"] is None:
+            raise InputError(f"{self.manifest['method']} is a classifier: it gives labels, not features")
         with self._as_in_the_run():
             return self._featurizer.transform(self._documents(texts))
 
@@ -149,17 +159,16 @@ class Model:
         """
         from tasks.evaluate import margin
 
-        features = self.features(texts)
-        with self._as_in_the_run():
-            targets = self._probe.predict(features)
-            scores = self._probe.decision_function(features)
+        is_probe = self.manifest["classifier"] is not None
+        documents = self.features(texts) if is_probe else self._documents(texts)
         names = self.manifest["target_names"]
-        if self._probe.thresholds_ is None:
-            return [names[target] for target in targets], margin(scores)
-        rows = (targets.indices[a:b] for a, b in pairwise(targets.indptr))
-        return [[names[label] for label in row] for row in rows], abs(scores - self._probe.thresholds_).min(
-            axis=1
-        )
+        with self._as_in_the_run():
+            scores = self._probe.decision_function(documents)
+            thresholds = self._probe.thresholds_ if is_probe else self.arrays.get(f"probe/{THRESHOLDS}")
+            if thresholds is None:
+                return [names[target] for target in self._probe.predict(documents)], margin(scores)
+        chosen = [[names[label] for label in row.nonzero()[0]] for row in scores > thresholds]
+        return chosen, abs(scores - thresholds).min(axis=1)
 
     def _as_in_the_run(self) -> Any:
         """Limit linear algebra to the run's threads: they decide in which order products are added up."""
@@ -199,6 +208,10 @@ class Model:
     def _probe(self) -> Any:
         from evaluation.probes import probe_class
 
+        if self.manifest["classifier"] is None:
+            learned = self._learned("probe")
+            learned.pop(THRESHOLDS, None)
+            return self._method.build().from_arrays(learned)
         return probe_class(self.manifest["classifier"]).from_arrays(self._learned("probe"))
 
     def _learned(self, part: str) -> dict[str, Any]:

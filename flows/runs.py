@@ -1,7 +1,8 @@
 """Finished runs by name: find one in the store's index, and open the artifacts that made it."""
 
+import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,6 @@ from flows.cells import Index, Request, plan
 from tasks import InputError, evaluate
 from tasks.recipe import Reference
 from tasks.store import META, Artifact, Damaged, Store, read_meta
-from tasks.tokens import RULES
 
 SHORTEST = 6
 
@@ -64,9 +64,7 @@ class Run:
     @property
     def command(self) -> str:
         """The command that makes this run."""
-        row = self.row
-        options = f"-d {row['dataset']} -m {row['method']} --seed {row['seed']} --trials {row['trials']}"
-        return f"textbench run {options} --protocol {row['protocol']}"
+        return command_of(Request(**self.row["request"]))
 
     @cached_property
     def reference(self) -> Reference:
@@ -86,7 +84,10 @@ class Run:
         if name == "features":
             # Their recipe is worked out anew, so it is this run's only as long as the code is the same.
             self._require_current(f"the code behind {self.row['method']} has changed since this run")
-            return self._open(evaluate.features_of(self.reference.inputs["vectors"], self.open("choice")))
+            features = evaluate.features_of(self.reference.inputs["vectors"], self.open("choice"))
+            if features is None:
+                raise InputError(f"{self.row['method']} is a classifier: it makes no features")
+            return self._open(features)
         return self._open(self.reference.inputs[name])
 
     def _open(self, reference: Reference) -> Artifact:
@@ -107,25 +108,34 @@ class Run:
     @cached_property
     def _is_current(self) -> bool:
         """Whether the same request would lead to the same result today."""
-        row = self.row
-        corpus, vectors = self.reference.inputs["corpus"], self.reference.inputs["vectors"]
-        rules = [name for name, rule in RULES.items() if asdict(rule) == vectors.params["rule"]]
-        # What is the user's own has its path here.
-        own = corpus.params.get("own")
-        request = Request(
-            datasets=[] if own else [corpus.params["dataset"]],
-            methods=[self.reference.params["method"]],
-            seeds=[row["seed"]],
-            protocol=row["protocol"],
-            trials=row["trials"],
-            probe=row["probe"],
-            rule=rules[0] if rules else None,
-            own=own,
-        )
         try:
-            return plan(request)[0].key == row["key"]
+            return plan(Request(**self.row["request"]))[0].key == self.row["key"]
         except InputError:
             return False
+
+
+def command_of(request: Request) -> str:
+    """Return the command that asks for one cell."""
+    own = dict(request.own or {})
+    options: dict[str, Any] = {"data": own.pop("path", None)} | own
+    options |= {"dataset": next(iter(request.datasets), None), "method": request.methods[0]}
+    options |= {"seed": request.seeds[0], "trials": request.trials, "search-seconds": request.search_seconds}
+    options |= {"protocol": request.protocol, "paper": request.paper, "probe": request.probe}
+    options |= {"rule": request.rule}
+    names = {"n_folds": "folds", "held_out": "held-out", "metric": "tune-metric"}
+    options |= {names[name]: value for name, value in request.validation.items() if name in names}
+    command = "run"
+    if request.labels:
+        command, labels = "curve", dict(request.labels)
+        del options["seed"]
+        options |= {"budgets": labels["budget"], "draw": labels["draw"]}
+    words = [
+        word
+        for name, value in options.items()
+        if value is not None
+        for word in (f"--{name.replace('_', '-')}", str(value))
+    ]
+    return shlex.join(["textbench", command, *words])
 
 
 def read_audit(run: Run) -> dict[str, Any]:

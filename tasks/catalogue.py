@@ -5,9 +5,10 @@ Descriptions and properties are read from the syntax tree, so that listing a fol
 
 import ast
 import difflib
+import functools
 import importlib
 import importlib.util
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -43,6 +44,11 @@ class Entry:
             for argument in (*node.args.args, *node.args.kwonlyargs)
         )
 
+    @property
+    def is_classifier(self) -> bool:
+        """Whether the method classifies by itself, in the probe's place."""
+        return self.constant("ROLE") == "classifier"
+
     def constant(self, name: str, default: Any = None) -> Any:
         """Return the value of a module-level literal such as `INPUT`, without importing the module."""
         for node in self._tree.body:
@@ -70,7 +76,12 @@ class Entry:
 
     @property
     def _tree(self) -> ast.Module:
-        return ast.parse(self.path.read_bytes(), filename=str(self.path))
+        return _parsed(self.path, self.path.stat().st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=256)
+def _parsed(path: Path, mtime_ns: int) -> ast.Module:
+    return ast.parse(path.read_bytes(), filename=str(path))
 
 
 def methods() -> dict[str, Entry]:
@@ -102,6 +113,33 @@ def method(name: str) -> Entry:
 def dataset(name: str) -> Entry:
     """Return one data set."""
     return pick("data set", name, datasets())
+
+
+def parse_method(text: str) -> tuple[str, dict[str, Any]]:
+    """Return the name and the fixed parameters of `name` or `name(parameter=value, ...)`; values as Python writes them.
+
+    Raises InputError for anything else, or a parameter given twice.
+    """
+    if not text.endswith(")"):
+        return text, {}
+    name, _, rest = text.partition("(")
+    rule = f"a method is a name, or a name with parameters such as lsi(n_components=100), got {text!r}"
+    try:
+        call = ast.parse(f"f({rest}", mode="eval").body
+        if not isinstance(call, ast.Call) or call.args or not call.keywords:
+            raise InputError(rule)
+        params = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
+    except (SyntaxError, ValueError) as error:
+        raise InputError(rule) from error
+    wrong = [key for key, value in params.items() if not isinstance(value, str | int | float | bool | None)]
+    if wrong:
+        raise InputError(f"{text}: {wrong[0]} must be a number, a string, True, False or None")
+    return name.strip(), dict(sorted(params.items()))
+
+
+def spelled(name: str, params: Mapping[str, Any]) -> str:
+    """Return the method as `parse_method` reads it."""
+    return f"{name}({', '.join(f'{key}={value!r}' for key, value in params.items())})" if params else name
 
 
 def pick(kind: str, name: str, choices: dict[str, Any]) -> Any:

@@ -1,14 +1,15 @@
 """Evaluate: train the probe with the chosen settings and read the test labels, once."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tasks import catalogue, featurize
 from tasks.recipe import Reference, refer
+from tasks.tune import chosen_rows, labelled
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from evaluation.probes import LinearProbe
     from tasks.store import Artifact, Job
 
 N_TOP = 5  # highest-scored labels that are kept of each document
@@ -23,74 +24,116 @@ def reference(corpus: Reference, vectors: Reference, choice: Reference) -> Refer
     label_ranking_average_precision its shares of those means.
     """
     entry = catalogue.method(choice.params["method"])
-    params = {key: choice.params[key] for key in ("method", "seed", "probe")}
+    params = {key: choice.params[key] for key in ("method", "seed", "probe", "labels")}
     inputs = {"corpus": corpus, "vectors": vectors, "choice": choice}
     return refer("tasks.evaluate:compute", params, inputs, [entry.module])
 
 
-def features_of(vectors: Reference, choice: "Artifact") -> Reference:
-    """Return the features that a choice artifact settled on."""
+def features_of(vectors: Reference, choice: "Artifact") -> Reference | None:
+    """Return the features that a choice artifact settled on; None for a method that classifies by itself."""
     asked = choice.meta["recipe"]["params"]
+    if asked["probe"] is None:
+        return None
     return featurize.reference(vectors, asked["method"], choice.json("choice")["params"], asked["seed"])
 
 
 def compute(job: "Job") -> None:
-    """Fit the probe on the training documents, predict the test documents, and score them."""
-    from evaluation.probes import build_probe
+    """Fit the classifier on the training documents, predict the test documents, and score them."""
     from tasks.ingest import read_targets
 
-    corpus, choice = job.open("corpus"), job.open("choice")
-    features = job.store.open(features_of(job.inputs["vectors"], choice))
-    train, test = ((features.matrix(part), read_targets(corpus, part)) for part in ("train", "test"))
-    probe = build_probe(job.params["probe"], choice.json("choice")["C"], job.params["seed"])
-    probe.fit(*train)
+    corpus = job.open("corpus")
+    documents, build = _probe(job) if job.params["probe"] else _classifier(job)
+    targets, rows = labelled(job)
+    train = (chosen_rows(documents("train"), rows), targets)
+    test = (documents("test"), read_targets(corpus, "test"))
+    classifier = build().fit(*train)
     names = corpus.json("corpus")["target_names"]
     if test[1].ndim == 2:
-        _score_several_labels(job, probe, train, test, names)
+        _score_several_labels(job, build, classifier, train, test, names)
     else:
-        _score_one_label(job, probe, train, test, names)
-    featurize.save_arrays(job, "probe", probe.to_arrays())
+        _score_one_label(job, classifier, train, test, names)
+    featurize.save_arrays(job, "probe", classifier.to_arrays())
+
+
+def _probe(job: "Job") -> "tuple[Callable[[str], Any], Callable[[], Any]]":
+    """Return what gives a part's features, and what builds the probe with the chosen settings."""
+    from evaluation.probes import build_probe
+
+    choice = job.open("choice")
+    reference = features_of(job.inputs["vectors"], choice)
+    assert reference is not None
+    chosen, name, seed = choice.json("choice"), job.params["probe"], job.params["seed"]
+    return (
+        job.store.open(reference).matrix,
+        lambda: build_probe(name, chosen["C"], seed, **chosen.get("settings", {})),
+    )
+
+
+def _classifier(job: "Job") -> "tuple[Callable[[str], Any], Callable[[], Any]]":
+    """Return what gives a part's documents, and what builds the method that classifies by itself."""
+    entry, params = catalogue.method(job.params["method"]), job.open("choice").json("choice")["params"]
+    module, vectors = entry.load(), job.open("vectors")
+    seeded = {"random_state": job.params["seed"]} if entry.is_seeded else {}
+    return (
+        lambda part: featurize.documents(vectors, part, module.INPUT),
+        lambda: module.build(**params, **seeded),
+    )
 
 
 def _score_one_label(
-    job: "Job", probe: "LinearProbe", train: tuple[Any, Any], test: tuple[Any, Any], names: list[str]
+    job: "Job", classifier: Any, train: tuple[Any, Any], test: tuple[Any, Any], names: list[str]
 ) -> None:
-    """Score the predicted classes, and the training documents nearest to each test document."""
+    """Score the predicted classes and, of a representation, the training documents nearest to each test document."""
     from evaluation.by_example import search_by_example
     from evaluation.metrics import per_class, score_labels, score_neighbours
 
-    features, targets = test
-    predicted = probe.predict(features)
-    queries = search_by_example(*train, *test)
-    job.save_json("metrics", score_labels(targets, predicted) | score_neighbours(queries))
-    job.save_json("per_class", per_class(targets, predicted, names))
+    documents, targets = test
+    predicted = classifier.predict(documents)
+    metrics = score_labels(targets, predicted)
     columns: dict[str, Any] = {
         "document": range(len(targets)),
         "target": targets,
         "predicted": predicted,
-        "margin": margin(probe.decision_function(features)),
-        "average_precision": queries.average_precision,
+        "margin": margin(classifier.decision_function(documents)),
     }
+    if job.params["probe"]:
+        queries = search_by_example(*train, *test)
+        metrics |= score_neighbours(queries)
+        columns["average_precision"] = queries.average_precision
+    job.save_json("metrics", metrics)
+    job.save_json("per_class", per_class(targets, predicted, names))
     job.save_table("predictions", columns)
 
 
 def _score_several_labels(
-    job: "Job", probe: "LinearProbe", train: tuple[Any, Any], test: tuple[Any, Any], names: list[str]
+    job: "Job",
+    build: "Callable[[], Any]",
+    classifier: Any,
+    train: tuple[Any, Any],
+    test: tuple[Any, Any],
+    names: list[str],
 ) -> None:
-    """Tune the probe's thresholds on the training documents; score the ranking of the labels and the decisions.
+    """Tune the thresholds on the training documents; score the ranking of the labels and the decisions.
 
     The thresholds are tuned on the folds on which C was.
     """
+    import numpy as np
+    from scipy.sparse import csr_matrix
+
     from evaluation.label_ranking import label_ranking_average_precision, precision_at_k
     from evaluation.multilabel import per_label, score_multilabel
     from evaluation.tuning import tune_thresholds
     from tasks.ingest import label_lists
 
-    features, targets = test
+    documents, targets = test
     n_folds = max(2, job.open("choice").json("choice")["n_folds"])  # C had no folds where one document trains
-    thresholds = tune_thresholds(*train, job.params["probe"], probe.C, n_folds, job.params["seed"])
-    probe.thresholds_ = thresholds
-    scores, predicted = probe.decision_function(features), probe.predict(features)
+    thresholds = tune_thresholds(*train, build, n_folds, job.params["seed"])
+    scores = classifier.decision_function(documents)
+    if job.params["probe"]:
+        classifier.thresholds_ = thresholds
+    else:
+        job.save_array("thresholds", thresholds)
+    predicted = csr_matrix((scores > thresholds).astype(np.int8))
     job.save_json("metrics", score_multilabel(targets, scores, predicted))
     job.save_json("per_class", per_label(targets, predicted, names, thresholds))
     top = (-scores).argsort(axis=1, kind="stable")[:, :N_TOP]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from tasks import catalogue
+from tasks import InputError, catalogue, word_vectors
 from tasks.recipe import Reference, refer
 
 if TYPE_CHECKING:
@@ -13,14 +13,28 @@ if TYPE_CHECKING:
     from tasks.store import Artifact, Job
 
 
+# Parameters that begin so are of the word vectors that a method needs, not of the method.
+PREFIX = "word_vectors__"
+
+
 def reference(vectors: Reference, method: str, params: Mapping[str, Any], seed: int) -> Reference:
     """Return the features artifact: train and test features (csr or float32), and the fitted method's arrays.
 
-    A method without `random_state` gives the same artifact for every seed.
+    A method without `random_state` gives the same artifact for every seed, unless it needs word vectors: they are
+    an artifact of their own, which every method and setting that does not change them shares.
     """
     entry = catalogue.method(method)
-    recipe = {"method": method, "params": dict(params), "seed": seed if entry.is_seeded else None}
-    return refer("tasks.featurize:compute", recipe, {"vectors": vectors}, [entry.module])
+    own = {name: value for name, value in params.items() if not name.startswith(PREFIX)}
+    recipe = {"method": method, "params": own, "seed": seed if entry.is_seeded else None}
+    inputs = {"vectors": vectors}
+    if "word_vectors" in entry.constant("NEEDS", ()):
+        training = {
+            name.removeprefix(PREFIX): value for name, value in params.items() if name.startswith(PREFIX)
+        }
+        inputs["word_vectors"] = word_vectors.reference(vectors, training, seed)
+    elif len(own) < len(params):
+        raise InputError(f"{entry.name} needs no word vectors, got {', '.join(params.keys() - own.keys())}")
+    return refer("tasks.featurize:compute", recipe, inputs, [entry.module])
 
 
 def compute(job: "Job") -> None:
@@ -30,11 +44,12 @@ def compute(job: "Job") -> None:
     seed = job.params["seed"]
     featurizer = module.build(**job.params["params"], **({} if seed is None else {"random_state": seed}))
     train, test = (documents(vectors, part, module.INPUT) for part in ("train", "test"))
+    needed = {name: job.open(name).array("vectors") for name in getattr(module, "NEEDS", ())}
     if vectors.meta["recipe"]["params"]["transductive"]:
-        featurizer.fit(_stacked(train, test))
+        featurizer.fit(_stacked(train, test), **needed)
         features = featurizer.transform(train)
     else:
-        features = featurizer.fit_transform(train)
+        features = featurizer.fit_transform(train, **needed)
     width = _check(features, "training", _length(train))
     job.save_matrix("train", features)
     features = featurizer.transform(test)

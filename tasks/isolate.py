@@ -19,6 +19,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
 from typing import Any
@@ -130,11 +131,25 @@ def _await_reply(
     raise CellError(f"its process died ({reason}){guess}")
 
 
+@contextlib.contextmanager
+def pool(workers: int) -> Iterator[ProcessPoolExecutor]:
+    """Give processes for the parallel parts of one computation, forked now, before it has threads of its own.
+
+    They die with it.
+    """
+    context = multiprocessing.get_context("fork")
+    with ProcessPoolExecutor(workers, context, _die_with_parent) as executor:
+        with _may_have_children():
+            executor.submit(os.getpid).result()  # all of them start with the first call
+        yield executor
+
+
 def _resident_mb(pid: int) -> float:
     import psutil
 
     try:
-        return psutil.Process(pid).memory_info().rss / 1e6
+        process = psutil.Process(pid)
+        return sum(one.memory_info().rss for one in (process, *process.children(recursive=True))) / 1e6
     except psutil.NoSuchProcess:
         return 0.0
 

@@ -135,8 +135,8 @@ class Store:
     """Where artifacts live, and the limits under which missing ones are made.
 
     `not_before` (seconds since the epoch) makes older artifacts count as missing. `time_limit` is in seconds,
-    `memory_limit` in megabytes, both for each computation; `threads` for its linear algebra. With `isolated` false
-    computations run in the calling process.
+    `memory_limit` in megabytes, both for each computation; `threads` for its linear algebra, `workers` the processes
+    that it may use for parts that are independent. With `isolated` false computations run in the calling process.
     """
 
     root: Path
@@ -144,6 +144,7 @@ class Store:
     time_limit: float | None = None
     memory_limit: float | None = None
     threads: int = 1
+    workers: int = 1
     isolated: bool = True
 
     def folder(self, reference: Reference) -> Path:
@@ -194,6 +195,7 @@ class Store:
             "root": str(self.root),
             "not_before": self.not_before,
             "threads": self.threads,
+            "workers": self.workers,
         }
         try:
             if self.isolated:
@@ -265,7 +267,8 @@ def make(payload: dict[str, Any]) -> dict[str, Any]:
     """
     reference = Reference.from_json(payload["reference"])
     root = Path(payload["root"])
-    store = Store(root, not_before=payload["not_before"], threads=payload["threads"], isolated=False)
+    settings = {name: payload[name] for name in ("not_before", "threads", "workers")}
+    store = Store(root, **settings, isolated=False)
     (root / "tmp").mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix=f"{reference.key}-", dir=root / "tmp"))
     started, spent = time.perf_counter(), isolate.usage()["cpu_seconds"]

@@ -12,7 +12,7 @@ import sqlite3
 import subprocess
 import time
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 CELL_TAG = "textbench.cell"
 ATTEMPT_TAG = "textbench.attempt"
+RUN_TAG = "textbench.run"  # of a trial: the run it belongs to
 ERROR_TAG = "error"
 DATA_TAG = "sha256."  # and the name of a file of the data set
 QUIET = {
@@ -263,6 +264,35 @@ class Tracker:
             tags={CELL_TAG: tags[CELL_TAG], ATTEMPT_TAG: tags[ATTEMPT_TAG]},
         )
         return run.info.run_id
+
+    def record_trials(self, run_id: str, name: str, trials: Sequence[Mapping[str, Any]]) -> None:
+        """Write the trials of a run's search to their own experiment, once, each tagged with its run."""
+        from mlflow.entities import Metric, Param, RunTag
+
+        experiment = self._experiments[self.settings.trials_experiment]
+        if self.client.search_runs([experiment], f"tags.`{RUN_TAG}` = '{run_id}'", max_results=1):
+            return
+        now = int(time.time() * 1000)
+        for trial in trials:
+            begun = now - int(1000 * trial["seconds"])
+            tags = {RUN_TAG: run_id, "state": trial["state"]}
+            tags |= {ERROR_TAG: trial["error"]} if trial["error"] else {}
+            run = self.client.create_run(
+                experiment,
+                start_time=begun,
+                run_name=f"{name} trial {trial['number']}",
+            )
+            numbers = {"seconds": trial["seconds"]} | ({"score": trial["score"]} if "score" in trial else {})
+            values = trial["values"] | ({"C": trial["C"]} if trial.get("C") else {})
+            self.client.log_batch(
+                run.info.run_id,
+                metrics=[Metric(key, float(value), now, 0) for key, value in numbers.items()],
+                params=[Param(key, str(value)) for key, value in values.items()],
+                tags=[RunTag(key, value) for key, value in tags.items()],
+            )
+            self.client.set_terminated(
+                run.info.run_id, "FAILED" if trial["error"] else "FINISHED", end_time=now
+            )
 
     def tag(self, run_id: str, name: str, value: str) -> bool:
         """Add one tag to a recorded run; return whether the run is still there."""

@@ -7,60 +7,64 @@ from tasks import catalogue, featurize
 from tasks.recipe import Reference, refer
 
 if TYPE_CHECKING:
+    import numpy as np
+    from scipy.sparse import csr_matrix
+
+    from evaluation.tuning import CVResult
     from tasks.store import Job
+
+# What a trial takes over from the study it belongs to.
+SHARED = ("method", "seed", "probe", "validation", "labels")
 
 
 def reference(
     corpus: Reference,
     vectors: Reference,
     method: str,
-    trials: int,
     seed: int,
     probe: str,
-    validation: Mapping[str, Any],
+    *,
+    trials: int = 0,
+    seconds: float | None = None,
+    validation: Mapping[str, Any] | None = None,
+    fixed: Mapping[str, Any] | None = None,
+    labels: Mapping[str, Any] | None = None,
 ) -> Reference:
-    """Return the choice artifact: choice.json with params, C, score, on_border, and every trial that led to it.
+    """Return the choice artifact: choice.json with params, C, score, on_border, every trial that led to it,
+    and the space that was searched (by parameter, as Optuna's JSON).
 
-    `validation` holds what `evaluation.tuning.choose_c` is told beside its defaults: c_grid, n_folds, metric. Without
-    trials the method keeps its defaults and only C is chosen. With them the first trial is the defaults.
+    Without `trials` and `seconds` the method keeps its defaults and only C is chosen. `validation` holds what
+    `evaluation.tuning.choose_c` is told beside its defaults; `fixed` are parameters of the method that are not
+    searched; `labels` (the arguments of `evaluation.budgets.labelled_documents`) are the labels that may be seen, all
+    if empty.
     """
     entry = catalogue.method(method)
-    params = {"method": method, "trials": trials, "seed": seed, "probe": probe}
-    params["validation"] = dict(validation)
+    params = {
+        "method": method,
+        "trials": trials,
+        "search_seconds": seconds,
+        "seed": seed,
+        "probe": None if entry.is_classifier else probe,
+        "validation": dict(validation or {}),
+        "fixed": dict(fixed or {}),
+        "labels": dict(labels or {}),
+    }
     return refer("tasks.tune:compute", params, {"corpus": corpus, "vectors": vectors}, [entry.module])
 
 
 def compute(job: "Job") -> None:
-    """Run the trials one after another; each is an artifact of its own, so that a resumed search repeats none."""
-    trials = [_trial(job, {})]
-    if job.params["trials"]:
-        trials = _search(job, job.params["trials"])
-    best = max(trials, key=lambda trial: _direction(job) * trial["score"])
-    job.save_json("choice", best | {"trials": trials})
+    """Search, then write the best trial (of equals the first) and all others beside it."""
+    from tasks.study import search
+
+    trials, space = search(job)
+    finished = [trial for trial in trials if trial["state"] == "complete"]
+    if not finished:
+        raise ValueError(f"all {len(trials)} trials failed, the first with: {trials[0]['error']}")
+    best = max(finished, key=lambda trial: direction(job) * trial["score"])
+    job.save_json("choice", best | {"trials": trials, "space": space})
 
 
-def _search(job: "Job", n_trials: int) -> list[dict[str, Any]]:
-    """Search the method's space by TPE. Each trial seeds its own sampler: a resumed search takes the same path."""
-    import numpy as np
-    import optuna
-
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    space = catalogue.method(job.params["method"]).load().SEARCH_SPACE
-    study = optuna.create_study(direction="maximize")
-    done: list[dict[str, Any]] = []
-    for number in range(n_trials if space else 1):
-        if number == 0:
-            done.append(_trial(job, {}))
-            continue
-        seed = np.random.SeedSequence([job.params["seed"], number]).generate_state(1)[0]
-        study.sampler = optuna.samplers.TPESampler(seed=int(seed))
-        trial = study.ask(space)
-        done.append(_trial(job, trial.params))
-        study.tell(trial, _direction(job) * done[-1]["score"])
-    return done
-
-
-def _direction(job: "Job") -> int:
+def direction(job: "Job") -> int:
     """Return 1 if the metric is better when higher, as the metrics are that are used by default, -1 if lower."""
     from evaluation.metrics import METRICS
     from evaluation.multilabel import MULTILABEL_METRICS
@@ -70,26 +74,65 @@ def _direction(job: "Job") -> int:
     return 1 if metric is None or (METRICS | MULTILABEL_METRICS)[metric].higher_is_better else -1
 
 
-def _trial(job: "Job", params: Mapping[str, Any]) -> dict[str, Any]:
+def trial_reference(job: "Job", params: Mapping[str, Any], prune_below: list[float]) -> Reference:
+    """Return the artifact of one setting's validation; params are those that differ from the method's defaults."""
     entry = catalogue.method(job.params["method"])
-    recipe = {key: job.params[key] for key in ("method", "seed", "probe", "validation")} | {
-        "params": dict(params)
+    recipe = {name: job.params[name] for name in SHARED} | {
+        "params": dict(params),
+        "prune_below": prune_below,
     }
-    trial = refer("tasks.tune:cross_validate", recipe, job.inputs, [entry.module], stage="trial")
-    return job.store.open(trial).json("trial")
+    return refer("tasks.tune:cross_validate", recipe, job.inputs, [entry.module], stage="trial")
 
 
 def cross_validate(job: "Job") -> None:
-    """Score one setting of a method over the probe's values of C; write trial.json."""
+    """Score one setting of a method, over the probe's values of C if it has a probe; write trial.json."""
     from dataclasses import asdict
 
-    from evaluation.tuning import choose_c
+    method, params, seed = (job.params[key] for key in ("method", "params", "seed"))
+    arguments = dict(job.params["validation"]) | {"random_state": seed}
+    if job.params["prune_below"]:
+        arguments["prune_below"] = job.params["prune_below"]
+    targets, rows = labelled(job)
+    if job.params["probe"] is None:
+        chosen = _score_classifier(job, rows, targets, arguments)
+    else:
+        from evaluation.tuning import choose_c
+
+        features = job.store.open(featurize.reference(job.inputs["vectors"], method, params, seed))
+        X = chosen_rows(features.matrix("train"), rows)
+        chosen = choose_c(X, targets, job.params["probe"], **arguments)
+    job.save_json("trial", {"params": params} | asdict(chosen))
+
+
+def _score_classifier(job: "Job", rows: Any, targets: Any, arguments: dict[str, Any]) -> "CVResult":
+    from evaluation.tuning import score_classifier
+
+    arguments.pop("c_grid", None)  # a protocol's, for its probe
+    entry = catalogue.method(job.params["method"])
+    module = entry.load()
+    documents = featurize.documents(job.open("vectors"), "train", module.INPUT)
+    seeded = {"random_state": job.params["seed"]} if entry.is_seeded else {}
+
+    def build() -> Any:
+        return module.build(**job.params["params"], **seeded)
+
+    return score_classifier(build, chosen_rows(documents, rows), targets, **arguments)
+
+
+def labelled(job: "Job") -> "tuple[np.ndarray | csr_matrix, np.ndarray | None]":
+    """Return the training targets that the job may see, and the rows of their documents; None if it sees all."""
+    from evaluation.budgets import labelled_documents
     from tasks.ingest import read_targets
 
-    method, params, seed = (job.params[key] for key in ("method", "params", "seed"))
-    features = job.store.open(featurize.reference(job.inputs["vectors"], method, params, seed)).matrix(
-        "train"
-    )
     targets = read_targets(job.open("corpus"), "train")
-    chosen = choose_c(features, targets, job.params["probe"], random_state=seed, **job.params["validation"])
-    job.save_json("trial", {"params": params} | asdict(chosen))
+    if not job.params["labels"]:
+        return targets, None
+    rows = labelled_documents(targets, **job.params["labels"])
+    return targets[rows], rows
+
+
+def chosen_rows(documents: Any, rows: "np.ndarray | None") -> Any:
+    """Return these rows of a matrix, or these documents of a list; all of them for None."""
+    if rows is None:
+        return documents
+    return [documents[row] for row in rows] if isinstance(documents, list) else documents[rows]

@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,13 +12,21 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import LinearSVC
 
 from evaluation import tuning
+from evaluation.folds import folds_of
 from evaluation.metrics import METRICS, Metric
 from evaluation.multilabel import MULTILABEL_METRICS
-from evaluation.probes import PROBES, LinearSVMProbe, build_probe
-from evaluation.tuning import C_GRIDS, best_threshold, choose_c, tune_thresholds
+from evaluation.probes import PROBES, LogisticRegressionProbe, build_probe
+from evaluation.tuning import (
+    C_GRIDS,
+    best_threshold,
+    choose_c,
+    score_classifier,
+    tune_thresholds,
+)
 from tests.test_evaluation_probes import blobs, several_blobs
 
 GRID = C_GRIDS["linear-svm"]
+svm = partial(build_probe, "linear-svm")
 every_probe = pytest.mark.parametrize("probe", PROBES)
 
 
@@ -80,7 +89,7 @@ def test_few_documents() -> None:
 
 def test_folds_that_do_not_converge_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        tuning, "build_probe", lambda name, C=1.0, seed=0: LinearSVMProbe(C, seed, max_iter=1)
+        tuning, "build_probe", lambda name, C=1.0, seed=0: LogisticRegressionProbe(C, seed, max_iter=1)
     )
     X, y = blobs(9)
     with warnings.catch_warnings():
@@ -111,7 +120,7 @@ def test_c_for_several_labels_is_that_of_a_search_written_otherwise(probe: str, 
     grid = (0.1, 1.0, 10.0)
     result = choose_c(X, csr_matrix(Y), probe, grid, metric=metric, random_state=2)
     measure = MULTILABEL_METRICS[metric]
-    folds = tuning._folds(X, Y, 3, 2)
+    folds = folds_of(X, Y, 3, 2)
     mean = [
         np.mean(
             [
@@ -132,18 +141,6 @@ def test_the_default_metric_judges_decisions() -> None:
     assert choose_c(X, y) == choose_c(X, y, metric="accuracy")
 
 
-def test_folds_of_several_labels_share_out_every_label_and_are_repeatable() -> None:
-    X, Y = several_blobs(6)
-    folds = tuning._folds(X, csr_matrix(Y), 3, 0)
-    np.testing.assert_array_equal(np.sort(np.concatenate([test for _, test in folds])), np.arange(90))
-    shares = np.array([Y[test].sum(axis=0) for _, test in folds])
-    assert (np.abs(shares - Y.sum(axis=0) / 3) <= 2).all()
-    again = tuning._folds(X, Y, 3, 0)
-    assert all((a == b).all() for (_, a), (_, b) in zip(folds, again, strict=True))
-    other = tuning._folds(X, Y, 3, 1)
-    assert any(len(a) != len(b) or (a != b).any() for (_, a), (_, b) in zip(folds, other, strict=True))
-
-
 @pytest.mark.filterwarnings("error")
 def test_few_documents_of_several_labels() -> None:
     X = np.eye(5)
@@ -152,8 +149,8 @@ def test_few_documents_of_several_labels() -> None:
     assert choose_c(X, csr_matrix((5, 4), dtype=np.int8)).score == 0.0
     assert choose_c(X[:2], csr_matrix(np.ones((2, 3)))).n_folds == 2
     assert choose_c(X[:1], csr_matrix(np.ones((1, 3)))).n_folds == 0
-    np.testing.assert_array_equal(tune_thresholds(X[:1], np.ones((1, 3)), "linear-svm", 1.0), np.zeros(3))
-    np.testing.assert_array_equal(tune_thresholds(X, np.eye(5), "linear-svm", 1.0), np.zeros(5))
+    np.testing.assert_array_equal(tune_thresholds(X[:1], np.ones((1, 3)), svm), np.zeros(3))
+    np.testing.assert_array_equal(tune_thresholds(X, np.eye(5), svm), np.zeros(5))
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -180,9 +177,9 @@ def test_thresholds_by_hand() -> None:
 @every_probe
 def test_thresholds_improve_the_out_of_fold_f1_of_every_label(probe: str) -> None:
     X, Y = several_blobs(8)
-    thresholds = tune_thresholds(X, csr_matrix(Y), probe, 1.0, random_state=4)
+    thresholds = tune_thresholds(X, csr_matrix(Y), lambda: build_probe(probe, 1.0, 4), random_state=4)
     scores = np.empty(Y.shape)
-    for train, test in tuning._folds(X, Y, 3, 4):
+    for train, test in folds_of(X, Y, 3, 4):
         scores[test] = build_probe(probe, 1.0, 4).fit(X[train], Y[train]).decision_function(X[test])
     for label in range(3):
         tuned, zero = (f1_score(Y[:, label], scores[:, label] > t) for t in (thresholds[label], 0.0))
@@ -197,9 +194,113 @@ def test_labels_too_rare_to_tune_keep_zero() -> None:
     Y[5:8, 1] = 1
     Y[20:50, 2] = 1
     Y[:, 2] |= X[:, 2] > 1
-    thresholds = tune_thresholds(X, Y, "linear-svm", 1.0)
+    thresholds = tune_thresholds(X, Y, svm)
     assert thresholds[0] == 0
     assert (thresholds[1:] != 0).all()
+
+
+class NearestCentroidOfTokens:
+    """A classifier of token documents: the class whose training documents share most of their tokens."""
+
+    def fit(self, X: list[np.ndarray], y: np.ndarray) -> "NearestCentroidOfTokens":
+        self.classes_ = np.unique(y)
+        self.counts = np.array([sum(_counts(X[i]) for i in np.flatnonzero(y == c)) for c in self.classes_])
+        return self
+
+    def decision_function(self, X: list[np.ndarray]) -> np.ndarray:
+        return np.array([_counts(document) for document in X]) @ self.counts.T
+
+    def predict(self, X: list[np.ndarray]) -> np.ndarray:
+        return self.classes_[self.decision_function(X).argmax(axis=1)]
+
+
+def _counts(document: np.ndarray) -> np.ndarray:
+    return np.bincount(document, minlength=6)
+
+
+def tokens(seed: int) -> tuple[list[np.ndarray], np.ndarray]:
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, 60)
+    return [rng.integers(0, 6, n) % 3 + c for c, n in zip(y, rng.integers(1, 9, 60), strict=True)], y
+
+
+def test_a_classifier_of_token_documents_is_scored_fold_by_fold() -> None:
+    X, y = tokens(0)
+    result = score_classifier(NearestCentroidOfTokens, X, y, n_folds=4, random_state=3)
+    scores = []
+    for train, test in StratifiedKFold(4, shuffle=True, random_state=3).split(y, y):
+        fitted = NearestCentroidOfTokens().fit([X[i] for i in train], y[train])
+        scores.append(np.mean(fitted.predict([X[i] for i in test]) == y[test]))
+    assert result.score == pytest.approx(np.mean(scores))
+    assert result.table == [{"mean": result.score, "std": pytest.approx(np.std(scores))}]
+    assert (result.C, result.n_folds, result.on_border, result.settings) == (None, 4, False, {})
+    lone = score_classifier(NearestCentroidOfTokens, X[:1], y[:1])
+    assert (lone.C, lone.n_folds) == (None, 0)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_a_classifier_is_scored_as_a_probe_is(several: bool) -> None:
+    X, y = several_blobs(4) if several else blobs(4)
+    by_grid = choose_c(X, y, c_grid=[3.0], random_state=2, held_out=0.3)
+    alone = score_classifier(lambda: build_probe("linear-svm", 3.0, 2), X, y, random_state=2, held_out=0.3)
+    assert (alone.score, alone.fold_scores, alone.n_folds) == (by_grid.score, [by_grid.score], 1)
+
+
+def test_a_held_out_part_is_scored_once() -> None:
+    X, y = blobs(7)
+    result = choose_c(X, y, held_out=0.25, random_state=1)
+    ((train, test),) = folds_of(X, y, 3, 1, held_out=0.25)
+    for row in result.table:
+        probe = build_probe("linear-svm", row["C"], 1).fit(X[train], y[train])
+        assert row["mean"] == np.mean(probe.predict(X[test]) == y[test]).round(12)
+        assert row["std"] == 0
+    assert (result.n_folds, result.fold_scores) == (1, [result.score])
+
+
+def test_the_running_means_are_of_the_folds_so_far() -> None:
+    X, y = blobs(11)
+    whole = choose_c(X, y, c_grid=(0.01, 1.0), n_folds=4)
+    assert whole.pruned_after is None
+    assert len(whole.fold_scores) == 4
+    assert whole.fold_scores[-1] == whole.score
+    for n_scored in (1, 2, 3):
+        bounds = [0.0] * (n_scored - 1) + [1.1]
+        stopped = choose_c(X, y, c_grid=(0.01, 1.0), n_folds=4, prune_below=bounds)
+        assert (stopped.pruned_after, stopped.n_folds) == (n_scored, n_scored)
+        assert stopped.fold_scores == whole.fold_scores[:n_scored]
+        assert stopped.score == stopped.fold_scores[-1] == max(row["mean"] for row in stopped.table)
+
+
+def test_what_reaches_its_bounds_runs_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = blobs(12)
+    whole = choose_c(X, y)
+    assert choose_c(X, y, prune_below=whole.fold_scores) == whole
+    assert choose_c(X, y, prune_below=[math.nan, 0.0, 1.1]) == whole  # no fold is left to save
+    above = [score + 1e-6 for score in whole.fold_scores]
+    assert choose_c(X, y, prune_below=above).pruned_after == 1
+    error = Metric("error", "wrong", lambda a, b: float(np.mean(a != b)), "labels", higher_is_better=False)
+    monkeypatch.setitem(METRICS, "error", error)
+    wrong = choose_c(X, y, metric="error")
+    assert choose_c(X, y, metric="error", prune_below=wrong.fold_scores) == wrong
+    below = [score - 1e-6 for score in wrong.fold_scores]
+    assert choose_c(X, y, metric="error", prune_below=below).pruned_after == 1
+
+
+def test_settings_are_searched_with_every_c() -> None:
+    X, y = blobs(13)
+    both = choose_c(X, y, c_grid=(1.0, 1e3), settings={"max_iter": (1, 10_000)}, probe="logistic-regression")
+    each = [
+        choose_c(X, y, c_grid=(1.0, 1e3), settings={"max_iter": [n]}, probe="logistic-regression")
+        for n in (1, 10_000)
+    ]
+    assert both.table == each[0].table + each[1].table
+    assert each[1].table == [
+        row | {"max_iter": 10_000} for row in choose_c(X, y, "logistic-regression", (1.0, 1e3)).table
+    ]
+    winner = each[0] if each[0].score >= each[1].score else each[1]
+    assert (both.C, both.score, both.on_border) == (winner.C, winner.score, winner.on_border)
+    assert both.settings == winner.settings
+    assert both.n_not_converged == each[0].n_not_converged > 0 == each[1].n_not_converged
 
 
 def test_bad_input_is_named() -> None:
@@ -215,4 +316,12 @@ def test_bad_input_is_named() -> None:
     with pytest.raises(ValueError, match="probe must be one of"):
         choose_c(X, y, probe="svm")
     with pytest.raises(ValueError, match="received 90 rows, 3 classes"):
-        tune_thresholds(X, np.eye(3), "linear-svm", 1.0)
+        tune_thresholds(X, np.eye(3), svm)
+    with pytest.raises(
+        ValueError, match="setting of linear-svm must be one of max_iter; received 'l1_ratio'"
+    ):
+        choose_c(X, y, settings={"l1_ratio": (0.5,)})
+    with pytest.raises(ValueError, match=r"must hold a value at least; received \{.max_iter.: \(\)\}"):
+        choose_c(X, y, settings={"max_iter": ()})
+    with pytest.raises(ValueError, match="received 89 rows, 90 classes"):
+        score_classifier(NearestCentroidOfTokens, [np.zeros(1)] * 89, y)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,12 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (cell,) = plan(Request(["r8"], ["binary"]))
     store.open(cell.references["evaluate"])
     record = {"run_id": "a1b2c3d4" * 4, "created": time.time(), "tracking_uri": f"sqlite:///{home}/mlflow.db"}
-    Index(home).put(cell, result_row(cell, store) | record | {"sweeps": ["quick-1"], "attempt": ""})
+    Index(home).put(
+        cell,
+        result_row(cell, store)
+        | record
+        | {"sweeps": ["quick-1"], "attempt": "", "request": asdict(cell.request)},
+    )
     return home
 
 
@@ -170,7 +176,10 @@ def test_show_without_artifacts_shows_what_is_recorded(run: Command, home: Path,
         patch.setenv("TEXTBENCH_HOME", str(bare.parent))
         (about,) = objects(run("show", "last", "--json"))
         assert about["metrics"] == row["metrics"]
-        assert "textbench run -d r8 -m binary --seed 0 --trials 0 --protocol honest" in about["note"]
+        assert (
+            "textbench run --dataset r8 --method binary --seed 0 --trials 0 --protocol honest"
+            in about["note"]
+        )
         assert "no longer in the store" in " ".join(run("show", "last").split())
 
 

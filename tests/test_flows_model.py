@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import zipfile
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,16 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for cell in plan(Request(["r8"], ["tfidf", "lsi"])):
         store.open(cell.references["evaluate"])
         record = result_row(cell, store) | {"run_id": f"run{cell.method:0<29}", "created": time.time()}
-        Index(home).put(cell, record | {"tracking_uri": "sqlite:///x.db", "sweeps": [], "attempt": ""})
+        Index(home).put(
+            cell,
+            record
+            | {
+                "tracking_uri": "sqlite:///x.db",
+                "sweeps": [],
+                "attempt": "",
+                "request": asdict(cell.request),
+            },
+        )
     return home
 
 
@@ -47,6 +57,7 @@ def files(home: Path) -> dict[str, Path]:
 APPLY = """
 import json, sys
 import numpy as np
+from dataclasses import asdict
 from pathlib import Path
 from flows.model import Model
 model = Model.load(Path(sys.argv[1]))
@@ -233,7 +244,8 @@ def test_pruned_artifacts_are_computed_again_unless_the_code_changed(
     monkeypatch.setattr("tasks.recipe.fingerprint", lambda modules: ("changed", {}))
     for name in ("vectors", "features"):
         with pytest.raises(
-            InputError, match=r"changed.*run it again with: textbench run -d r8 -m tfidf --seed 0"
+            InputError,
+            match=r"changed.*run it again with: textbench run --dataset r8 --method tfidf --seed 0",
         ):
             Run(own, row).open(name)
     shutil.rmtree(own / "store" / "evaluate")

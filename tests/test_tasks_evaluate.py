@@ -79,7 +79,7 @@ class Desk:
         opened = {"corpus": self.corpus(monkeypatch), "choice": self.artifact("choice")}
         opened |= {"vectors": self.artifact("features")}
         monkeypatch.setattr(evaluate, "features_of", lambda vectors, choice: "vectors")
-        evaluate.compute(self.job("result", {"method": "toy", "seed": 5, "probe": self.probe}, opened))
+        evaluate.compute(self.job("result", {"method": "toy", "seed": 5, "probe": self.probe, "labels": {}}, opened))
         return self.artifact("result")
 
 
@@ -137,7 +137,7 @@ def test_several_labels(probe: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     result = desk.result(monkeypatch)
     (X, Y), (X_test, Y_test) = desk.train, desk.test
     fitted = build_probe(probe, 3.0, 5).fit(X, Y)
-    thresholds = tune_thresholds(X, Y, probe, 3.0, 4, 5)
+    thresholds = tune_thresholds(X, Y, lambda: build_probe(probe, 3.0, 5), 4, 5)
     scores = fitted.decision_function(X_test)
     metrics = result.json("metrics")
     assert list(metrics) == list(MULTILABEL_METRICS)

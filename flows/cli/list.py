@@ -52,12 +52,13 @@ def list_methods(json: Json = False) -> None:
             "name": name,
             "description": entry.description,
             "input": entry.constant("INPUT", "counts"),
+            "role": entry.constant("ROLE", "representation"),
             "seeded": entry.is_seeded,
             "source": _source(ast.get_docstring(ast.parse(entry.path.read_bytes())) or ""),
         }
         for name, entry in catalogue.methods().items()
     ]
-    _print(entries, ("input", "source"), json)
+    _print(entries, ("role", "input", "source"), json)
 
 
 @list_app.command("metrics")

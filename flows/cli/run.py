@@ -42,12 +42,34 @@ def run(
         int | None,
         typer.Option(help="Settings tried for each method; 0 runs its defaults.", show_default=False),
     ] = None,
+    search_seconds: Annotated[
+        float | None,
+        typer.Option(help="Try settings until they have cost this many seconds.", show_default=False),
+    ] = None,
+    folds: Annotated[
+        int | None, typer.Option(help="Folds of the cross-validation.", show_default="3")
+    ] = None,
+    held_out: Annotated[
+        float | None,
+        typer.Option(
+            help="Tune on this share of the training documents, instead of folds.", show_default=False
+        ),
+    ] = None,
+    tune_metric: Annotated[
+        str | None,
+        typer.Option(help="What tuning goes by.", show_default="accuracy; several labels: micro_f1_zero"),
+    ] = None,
     protocol: Annotated[
         str,
         typer.Option(
-            help="honest learns from training texts alone; transductive also reads unlabelled test texts."
+            help="honest learns from training texts alone; transductive also reads unlabelled test texts; "
+            "faithful does what a paper did."
         ),
     ] = "honest",
+    paper: Annotated[
+        str | None,
+        typer.Option(help="With faithful: whose protocol, such as scdv-2017.", show_default="the method's"),
+    ] = None,
     data_dir: Annotated[
         Path | None,
         typer.Option(help="Folder of data archives.", show_default="$TEXTBENCH_DATA_DIR"),
@@ -116,7 +138,9 @@ def run(
         "test_size": test_size,
     }
     request = _request(suite, dataset, method, _seeds(seed, seeds), trials, protocol)
-    request = replace(request, probe=probe, rule=rule, **_own(data, own, dataset))
+    request = replace(request, probe=probe, rule=rule, paper=paper, **_own(data, own, dataset))
+    validation = {"n_folds": folds, "held_out": held_out, "metric": tune_metric}
+    request = replace(request, **_search(search_seconds, validation, protocol, paper))
     if engine not in ENGINES:
         raise InputError(f"--engine must be {' or '.join(ENGINES)}, got {engine!r}")
     for name, limit in (("--time-limit", time_limit), ("--memory-limit", memory_limit)):
@@ -152,6 +176,33 @@ def _own(data: Path | None, options: dict[str, Any], datasets: list[str] | None)
             raise InputError(f"--{given[0].replace('_', '-')} describes your own documents and needs --data")
         return {}
     return {"own": {"path": str(data)} | options, "datasets": datasets or [], "name": "custom"}
+
+
+def _search(
+    seconds: float | None, validation: dict[str, Any], protocol: str, paper: str | None
+) -> dict[str, Any]:
+    """Return what the options on tuning change in a request, after checking them."""
+    from evaluation.metrics import METRICS
+    from evaluation.multilabel import MULTILABEL_METRICS
+    from tasks.catalogue import nearest
+
+    if seconds is not None and not seconds > 0:
+        raise InputError(f"--search-seconds must be above 0, got {seconds:g}")
+    given = {name: value for name, value in validation.items() if value is not None}
+    if given.get("n_folds", 2) < 2:
+        raise InputError(f"--folds must be at least 2, got {given['n_folds']}")
+    if not 0 < given.get("held_out", 0.5) < 1:
+        raise InputError(f"--held-out is a share between 0 and 1, got {given['held_out']:g}")
+    if len(given.keys() & {"n_folds", "held_out"}) == 2:
+        raise InputError("--folds and --held-out are two ways to validate; give one of them")
+    known = METRICS | MULTILABEL_METRICS
+    if given.get("metric", "accuracy") not in known:
+        raise InputError(f"there is no metric {given['metric']!r}; {nearest(given['metric'], known)}")
+    if paper is not None and protocol != "faithful":
+        raise InputError(
+            f"--paper says whose faithful protocol is meant and needs --protocol faithful, got {protocol}"
+        )
+    return {"search_seconds": seconds, "validation": given}
 
 
 def _require_data(home: Path, cells: "list[Cell]") -> None:

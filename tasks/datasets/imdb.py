@@ -35,6 +35,15 @@ SHA256 = {ARCHIVE.file: ARCHIVE.sha256[0]}
 LICENCE = f"research use: {ARCHIVE.terms}"
 CITATION = ARCHIVE.citation
 RULE = "words-punctuation"
+# Training and test documents compressed together; here documents are not L1-normalised.
+FAITHFUL = {
+    "compressive-features-2013": {
+        "rule": "letters",
+        "transductive": True,
+        "probe": "elastic-net",
+        "validation": {"n_folds": 10},
+    }
+}
 
 LABELS = ["neg", "pos"]
 

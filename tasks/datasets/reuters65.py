@@ -11,8 +11,8 @@ SHA256 = _reuters.SHA256
 LICENCE = _reuters.LICENCE
 CITATION = _reuters.CITATION
 RULE = "letters-stop-stem"
-# dCoT (CIKM 2012): a linear SVM; neither its C nor the folds are stated, so ours are used.
-FAITHFUL = {"paper": "dcot-2012", "rule": "letters-stop-stem", "transductive": True}
+# A linear SVM; neither its C nor the folds are stated, so ours are used.
+FAITHFUL = {"dcot-2012": {"rule": "letters-stop-stem", "transductive": True}}
 
 
 def load() -> Corpus:

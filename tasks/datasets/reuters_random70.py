@@ -13,13 +13,14 @@ SHA256 = _reuters.SHA256
 LICENCE = _reuters.LICENCE
 CITATION = _reuters.CITATION
 RULE = "scdv"
-# SCDV (EMNLP 2017), in its authors' code: one-vs-rest logistic regression, C from 0.1 to 150 by 10, on weighted F1.
+# In its authors' code: one-vs-rest logistic regression, C from 0.1 to 150 by 10, on weighted F1.
 FAITHFUL = {
-    "paper": "scdv-2017",
-    "rule": "scdv",
-    "transductive": True,
-    "probe": "logistic-regression",
-    "validation": {"n_folds": 5, "metric": "weighted_f1_zero", "c_steps": [0.1, 140.1, 10.0]},
+    "scdv-2017": {
+        "rule": "scdv",
+        "transductive": True,
+        "probe": "logistic-regression",
+        "validation": {"n_folds": 5, "metric": "weighted_f1_zero", "c_steps": [0.1, 140.1, 10.0]},
+    }
 }
 TEST_SHARE = 0.3
 SEED = 42
