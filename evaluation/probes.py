@@ -23,6 +23,13 @@ if TYPE_CHECKING:
 # On Reuters R8 predictions at 1e-3 and at 1e-5 are the same for counts and tf-idf, and differ for at most 3
 # in 1,000 documents for 200 singular vectors; the large C take less than half the time.
 TOLERANCE = 1e-3
+# A column that more than this share of the documents has is full: as a column of a float32 array it takes at most
+# twice the memory of its csr entries. Fewer values than LARGE, LIBLINEAR fits while numba is still loading. On
+# 5,500 Reuters documents the paths of C take equally long with 100 singular vectors; with fewer, which is more
+# documents to a feature, LIBLINEAR's primal solver is quicker.
+FULL = 0.25
+LARGE = 1_000_000
+TALL = 50
 # The score, with its sign, of a label that no training document has, or that all have: beyond any margin.
 CONSTANT = 1e6
 
@@ -177,9 +184,9 @@ class LinearProbe(ABC):
 class LinearSVMProbe(LinearProbe):
     """Linear support vector machine: L2-regularised squared hinge loss, each class against the rest.
 
-    Arguments, shapes, errors: `LinearProbe`. Scores are margins, in units of the hinge. Where documents are
-    fewer than features and most values lie in full columns (`evaluation.dual_descent.suits`), it is solved by
-    `evaluation.dual_descent`, with a certified duality gap; else by LIBLINEAR.
+    Arguments, shapes, errors: `LinearProbe`. Scores are margins, in units of the hinge. Where
+    `suits_dual_descent` says so `evaluation.dual_descent` solves the problem, with a certified duality gap, else
+    LIBLINEAR.
     """
 
     def _solver(self) -> Any:
@@ -190,13 +197,13 @@ class LinearSVMProbe(LinearProbe):
         )
 
     def _prepared(self, X: "np.ndarray | csr_matrix", y: "np.ndarray | csr_matrix") -> Any:
-        if X.shape[0] < X.shape[1]:  # numba takes a second to load, and has no other use
-            from evaluation.dual_descent import DualPath, suits
+        check_documents(X, y)
+        full = full_columns(X)
+        if suits_dual_descent(X, full):
+            from evaluation.dual_descent import DualPath  # it loads numba, which takes a second
 
-            if suits(X):
-                check_documents(X, y)
-                self.scale_ = _root_mean_square_norm(X)
-                return DualPath(X, self.scale_, self.random_state)
+            self.scale_ = _root_mean_square_norm(X)
+            return DualPath(X, full, self.scale_, self.random_state)
         return super()._prepared(X, y)
 
     def _fit_classes(self, documents: Any, y: np.ndarray) -> None:
@@ -264,6 +271,22 @@ def check_documents(X: Any, y: "np.ndarray | csr_matrix") -> None:
         )
     if y.ndim == 2 and y.shape[1] == 0:
         raise ValueError("an indicator must have at least one label; received none")
+
+
+def full_columns(X: "np.ndarray | csr_matrix") -> np.ndarray:
+    """Which columns more than FULL of the documents have, bools (n_features,)."""
+    if isinstance(X, np.ndarray):
+        return np.count_nonzero(X, axis=0) > FULL * len(X)
+    return np.bincount(X.indices, minlength=X.shape[1]) > FULL * X.shape[0]
+
+
+def suits_dual_descent(X: "np.ndarray | csr_matrix", full: np.ndarray) -> bool:
+    """Whether dual descent is quicker than LIBLINEAR: large, not too tall, most of its values in full columns."""
+    n_values = np.count_nonzero(X) if isinstance(X, np.ndarray) else X.nnz
+    if n_values < LARGE or X.shape[0] > TALL * X.shape[1]:
+        return False
+    n_full = np.count_nonzero(X[:, full]) if isinstance(X, np.ndarray) else full[X.indices].sum()
+    return bool(2 * n_full > n_values)
 
 
 def dense_indicator(Y: "np.ndarray | csr_matrix") -> np.ndarray:

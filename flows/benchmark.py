@@ -73,7 +73,7 @@ def benchmark(
     if not timed and n_missing:
         store = replace(store, workers=max(1, n_cores() // n_missing))
     remove_leftovers(store.root)
-    recorder = Recorder(home, store, sweep_id(name, cells, attempt), attempt)
+    recorder = Recorder(home, store, sweep_id(name, cells, attempt), attempt, timed=timed)
     recorder.begin(cells)
     rows: dict[str, dict[str, Any]] = {}
 
@@ -185,10 +185,11 @@ def describe(error: CellError | OSError) -> str:
 class Recorder:
     """Writes finished cells to MLflow and to the store's index, once each, however often a sweep is started."""
 
-    def __init__(self, home: Path, store: Store, sweep: str, attempt: str) -> None:
+    def __init__(self, home: Path, store: Store, sweep: str, attempt: str, *, timed: bool = False) -> None:
         self.store = store
         self.sweep = sweep
         self.attempt = attempt
+        self.timed = timed
         self.index = Index(home)
         self.tracker = Tracker(read_settings(home))
         self._begun = time.time()
@@ -250,7 +251,7 @@ class Recorder:
         result = row(cell, error) if error else result_row(cell, self.store)
         address = self.tracker.settings.tracking_uri
         record = result | {"attempt": self.attempt, "tracking_uri": address, "sweeps": [self.sweep]}
-        record |= {"created": time.time(), "request": asdict(cell.request)}
+        record |= {"created": time.time(), "request": asdict(cell.request), "timed": self.timed}
         if known and known["metrics"] == result["metrics"]:
             record |= {"run_id": known["run_id"], "sweeps": sorted({*known["sweeps"], self.sweep})}
         else:

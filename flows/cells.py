@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tasks import InputError, audit, catalogue, evaluate, featurize, ingest, tune, vectorize
-from tasks.recipe import PROJECT, Reference
+from tasks.recipe import Reference
 from tasks.store import META, Store, read_meta, write_json
 
 Protocol = Literal["honest", "transductive", "faithful"]
 PROBE = "linear-svm"
 OWN_RULE = "words"  # the token rule of the user's own documents
-SUITES = PROJECT / "flows" / "suites"
-SUITE_KEYS = {"description": str, "datasets": list, "methods": list, "seeds": int, "trials": int}
 
 
 @dataclass(frozen=True)
@@ -68,26 +66,6 @@ class Cell:
     def label(self) -> str:
         """Its name for people."""
         return f"{self.dataset} {self.method} seed {self.seed}"
-
-
-def suites() -> dict[str, Path]:
-    """Return the suites by name."""
-    return {path.stem: path for path in sorted(SUITES.glob("*.yaml"))}
-
-
-def read_suite(name: str) -> dict[str, Any]:
-    """Return a suite's settings. Raises InputError for an unknown suite or key, naming the nearest."""
-    import yaml
-
-    path = catalogue.pick("suite", name, suites())
-    settings = yaml.safe_load(path.read_text("utf-8"))
-    for key, value in settings.items():
-        wanted = SUITE_KEYS.get(key)
-        if wanted is None:
-            raise InputError(f"{path.name}: unknown key {key!r}; {catalogue.nearest(key, SUITE_KEYS)}")
-        if not isinstance(value, wanted):
-            raise InputError(f"{path.name}: {key} must be a {wanted.__name__}, got {value!r}")
-    return settings
 
 
 @dataclass(frozen=True)

@@ -294,6 +294,35 @@ class Tracker:
                 run.info.run_id, "FAILED" if trial["error"] else "FINISHED", end_time=now
             )
 
+    def record_curve(
+        self,
+        name: str,
+        params: Mapping[str, Any],
+        curves: Mapping[str, Mapping[int, float]],
+        metric: str,
+        tags: Mapping[str, str],
+        picture: Path,
+    ) -> str:
+        """Write a curve as one run and return its id; `curves` has `mean`, `low`, `high` by step."""
+        from mlflow.entities import Metric, Param, RunTag
+
+        client, now = self.client, int(time.time() * 1000)
+        run = client.create_run(self._experiments[self.settings.experiment], run_name=name)
+        names = {"mean": metric, "low": f"{metric}_low", "high": f"{metric}_high"}
+        client.log_batch(
+            run.info.run_id,
+            metrics=[
+                Metric(names[end], float(value), now, step)
+                for end, curve in curves.items()
+                for step, value in curve.items()
+            ],
+            params=[Param(key, str(value)) for key, value in params.items()],
+            tags=[RunTag(key, value) for key, value in tags.items()],
+        )
+        client.log_artifact(run.info.run_id, str(picture))
+        client.set_terminated(run.info.run_id, "FINISHED")
+        return run.info.run_id
+
     def tag(self, run_id: str, name: str, value: str) -> bool:
         """Add one tag to a recorded run; return whether the run is still there."""
         from mlflow.exceptions import MlflowException
@@ -313,7 +342,7 @@ class Tracker:
         while True:
             found = self.client.search_runs(
                 [self._experiments[self.settings.experiment]],
-                "attributes.status = 'FINISHED'",
+                "attributes.status = 'FINISHED' and tags.kind != 'label_budget'",
                 max_results=1000,
                 page_token=page,
             )

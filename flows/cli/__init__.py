@@ -5,12 +5,17 @@ import sys
 
 import typer
 
+from flows.cli.claims import claims
+from flows.cli.compare import compare
+from flows.cli.curve import curve
 from flows.cli.doctor import doctor
 from flows.cli.down import down
 from flows.cli.export import export
 from flows.cli.fetch import fetch
 from flows.cli.leaderboard import leaderboard
 from flows.cli.list import list_app
+from flows.cli.query import query
+from flows.cli.retrieve import retrieve
 from flows.cli.run import run
 from flows.cli.show import show
 from flows.cli.status import status
@@ -29,7 +34,8 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (run, leaderboard, show, export, transform, fetch, doctor, up, down, status):
+COMMANDS = (run, curve, compare, claims, retrieve, query, leaderboard, show, export, transform)
+for command in (*COMMANDS, fetch, doctor, up, down, status):
     app.command(command.__name__)(command)
 app.add_typer(list_app, name="list")
 app.add_typer(store_app, name="store")

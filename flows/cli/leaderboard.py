@@ -106,7 +106,8 @@ def _check_names(
 def _index_rows(home: Path) -> list[Mapping[str, Any]]:
     from flows.cells import Index
 
-    return list(Index(home).rows())
+    # What a part of the labels gave is for `textbench curve`.
+    return [row for row in Index(home).rows() if not row["request"]["labels"]]
 
 
 def _mlflow_rows(home: Path) -> list[Mapping[str, Any]]:

@@ -90,11 +90,11 @@ def list_suites(json: Json = False) -> None:
 
     Example: textbench run quick
     """
-    from flows.cells import read_suite, suites
+    from flows.suites import read_suite, suites
 
     _print(
         [{"name": name} | read_suite(name) for name in suites()],
-        ("datasets", "methods", "seeds", "trials"),
+        ("datasets", "methods", "seeds", "trials", "parts"),
         json,
     )
 
@@ -126,6 +126,8 @@ def _print(entries: Sequence[Mapping[str, Any]], details: Sequence[str], as_json
         grid.add_column(overflow="fold")
         grid.add_row(Text(entry["name"], style="bold"), Text(str(entry["description"])))
         for detail in details:
+            if detail not in entry:
+                continue
             value = entry[detail]
             text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
             grid.add_row("", Text(f"{detail}: {text}", style="dim"))

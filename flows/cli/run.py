@@ -3,6 +3,7 @@
 import contextlib
 import os
 import sys
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,6 +14,7 @@ from tasks import InputError
 
 if TYPE_CHECKING:
     from flows.cells import Cell, Request
+    from flows.suites import Part
 
 PROTOCOLS = ("honest", "transductive", "faithful")
 ENGINES = ("threads", "dask")
@@ -130,6 +132,13 @@ def run(
     from flows.home import home_folder
     from tasks.tracking import read_settings
 
+    if (several := _parts(suite)) and not (dataset or method or data):
+        given = {"--seed": seed, "--seeds": seeds, "--trials": trials, "--probe": probe, "--rule": rule}
+        if refused := [name for name, value in given.items() if value is not None]:
+            raise InputError(f"suite {suite} says {refused[0]} for each of its parts; leave it out")
+        _set_data_dir(data_dir)
+        _run_suite(several, dry_run, json)
+        return
     own = {
         "text_column": text_column,
         "label_column": label_column,
@@ -146,10 +155,7 @@ def run(
     for name, limit in (("--time-limit", time_limit), ("--memory-limit", memory_limit)):
         if limit is not None and not limit > 0:
             raise InputError(f"{name} must be above 0, got {limit:g}")
-    if data_dir is not None:
-        if not data_dir.is_dir():
-            raise InputError(f"--data-dir {data_dir} is not a folder")
-        os.environ["TEXTBENCH_DATA_DIR"] = str(data_dir.resolve())
+    _set_data_dir(data_dir)
     home = home_folder()
     read_settings(home)
     cells = plan(request)
@@ -158,13 +164,67 @@ def run(
         return
     options = {"timed": timed, "fresh": fresh, "time_limit": time_limit, "memory_limit": memory_limit}
     _require_data(home, cells)
+    with stopped_by_hand():
+        rows = run_cells(home, request, cells, engine, options, json)
+    if any(row["error"] for row in rows):
+        raise typer.Exit(1)
+
+
+@contextlib.contextmanager
+def stopped_by_hand() -> Iterator[None]:
+    """Let Ctrl-C end this process at once: an ordinary exit would wait for threads that wait for computations."""
     try:
-        rows = _run(home, request, cells, engine, options, json)
+        yield
     except KeyboardInterrupt:
         print("textbench: stopped; the same command goes on where this one was", file=sys.stderr, flush=True)
-        # Not an ordinary exit: it would wait for threads that wait for computations. Those end with this process.
-        os._exit(130)
-    if any(row["error"] for row in rows):
+        os._exit(130)  # what it computed in children ends with it
+
+
+def _set_data_dir(data_dir: Path | None) -> None:
+    if data_dir is not None:
+        if not data_dir.is_dir():
+            raise InputError(f"--data-dir {data_dir} is not a folder")
+        os.environ["TEXTBENCH_DATA_DIR"] = str(data_dir.resolve())
+
+
+def _parts(suite: str | None) -> "list[Part]":
+    """Return the parts of a suite that has several, or that is a curve."""
+    from flows.suites import parts
+
+    found = parts(suite or "quick")
+    return found if len(found) > 1 or found[0].budgets else []
+
+
+def _run_suite(parts: "list[Part]", dry_run: bool, as_json: bool) -> None:
+    """Run a suite's parts in order; what is stored is not computed again."""
+    from flows.cells import plan
+    from flows.cli.curve import plan_and_check, run_curves
+    from flows.home import home_folder
+
+    home = home_folder()
+    n_failed = 0
+    for number, part in enumerate(parts, start=1):
+        kind = "curves" if part.budgets else "timed" if part.timed else "sweep"
+        print(
+            f"part {number} of {len(parts)}: {kind}, {', '.join(part.request.methods[:5])}", file=sys.stderr
+        )
+        options = {"timed": part.timed, "fresh": False, "time_limit": None, "memory_limit": None}
+        if part.budgets:
+            cells = plan_and_check(home, part)
+        else:
+            cells = plan(part.request)
+            _require_data(home, cells)
+        if dry_run:
+            _print_plan(home, cells, as_json)
+            continue
+        with stopped_by_hand():
+            rows = (
+                run_curves(home, part, cells, as_json)
+                if part.budgets
+                else run_cells(home, part.request, cells, "threads", options, as_json)
+            )
+        n_failed += sum(row["error"] is not None for row in rows)
+    if n_failed:
         raise typer.Exit(1)
 
 
@@ -238,7 +298,8 @@ def _request(
     trials: int | None,
     protocol: str,
 ) -> "Request":
-    from flows.cells import Request, read_suite
+    from flows.cells import Request
+    from flows.suites import read_suite
     from tasks.catalogue import nearest
 
     if protocol not in PROTOCOLS:
@@ -285,13 +346,11 @@ def _print_plan(home: Path, cells: "list[Cell]", as_json: bool) -> None:
     )
 
 
-def _run(
+def run_cells(
     home: Path, request: "Request", cells: "list[Cell]", engine: str, options: dict[str, Any], as_json: bool
 ) -> list[dict[str, Any]]:
-    from flows import server, session
-    from flows.cli.progress import Progress
-    from flows.server import ServerError
-    from tasks import isolate
+    """Run the flow `benchmark` and return a row a cell; without `as_json` print what was found."""
+    from flows.cli.start import run_flow
     from tasks.store import Store
     from tasks.tracking import Tracker, read_settings
 
@@ -303,36 +362,16 @@ def _run(
     )
     if is_new:
         Tracker(read_settings(home)).check()
-    with session.opened(home) as info, Progress(cells, as_json) as progress:
-        if is_new:
-            isolate.warm()
-        progress.say("loading Prefect")
-        from prefect import tags
-
-        from flows.abandoned import crash_abandoned_runs, owner_tag
-        from flows.benchmark import benchmark, task_runner
-
-        progress.say("waiting for the Prefect server")
-        server.wait(info)
-        crash_abandoned_runs()
-        progress.say("")
-        try:
-            with contextlib.redirect_stdout(sys.stderr), tags(owner_tag()):
-                state = benchmark.with_options(task_runner=task_runner(engine))(  # type: ignore[arg-type]
-                    **asdict(request), **options, return_state=True
-                )
-        except Exception as error:  # whatever Prefect raises when its server goes away
-            reason = str(error).partition("\n")[0]
-            raise ServerError(
-                f"stopped by {type(error).__name__}: {reason}; the same command goes on"
-            ) from error
-        rows = progress.rows()
-    if len(rows) < len(cells):
-        raise ServerError(
-            f"{len(cells) - len(rows)} of {len(cells)} cells were not finished: {state.message}"
-        )
-    if progress.is_closed:
-        raise ServerError("standard output was closed; the results are kept (textbench leaderboard)")
+    arguments = asdict(request) | options
+    rows, info = run_flow(
+        home,
+        "flows.benchmark:benchmark",
+        arguments,
+        cells,
+        engine=engine,  # type: ignore[arg-type]
+        as_json=as_json,
+        is_new=is_new,
+    )
     if not as_json:
         _print_summary(home, rows, info.ui_url)
     return rows

@@ -1,0 +1,181 @@
+"""`textbench curve`: the flow `label_budget`."""
+
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tasks import InputError
+
+if TYPE_CHECKING:
+    from flows.cells import Cell
+    from flows.suites import Part
+
+BUDGETS = "100,200,500,1000,2000,5000"
+
+
+def curve(
+    dataset: Annotated[
+        list[str] | None, typer.Option("--dataset", "-d", help="Data set; repeat for more.")
+    ] = None,
+    method: Annotated[
+        list[str] | None, typer.Option("--method", "-m", help="Method; repeat for more.")
+    ] = None,
+    budgets: Annotated[str, typer.Option(help="Numbers of labelled training documents.")] = BUDGETS,
+    draws: Annotated[int, typer.Option(help="Random draws of labels; every method gets the same.")] = 5,
+    stratified: Annotated[bool, typer.Option("--stratified", help="Draw each class in proportion.")] = False,
+    trials: Annotated[
+        int, typer.Option(help="Settings tried for each method, on the labels of the budget.")
+    ] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the methods.")] = 0,
+    protocol: Annotated[str, typer.Option(help="honest, transductive or faithful.")] = "honest",
+    paper: Annotated[
+        str | None, typer.Option(help="With faithful: whose protocol.", show_default="the method's")
+    ] = None,
+    probe: Annotated[
+        str | None, typer.Option(help="linear-svm or logistic-regression.", show_default="the protocol's")
+    ] = None,
+    rule: Annotated[str | None, typer.Option(help="Token rule.", show_default="the data set's")] = None,
+    folds: Annotated[
+        int | None, typer.Option(help="Folds of the cross-validation.", show_default="3")
+    ] = None,
+    c_grid: Annotated[
+        str | None, typer.Option(help="Values of the probe's C, such as 0.3,1,3,10,30.", show_default="six")
+    ] = None,
+    metric: Annotated[str | None, typer.Option(help="What is shown.", show_default="accuracy")] = None,
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Folder of data archives.", show_default="$TEXTBENCH_DATA_DIR")
+    ] = None,
+    figure: Annotated[
+        Path | None,
+        typer.Option(help="Draw the curves to this file (.svg, .png or .pdf).", show_default=False),
+    ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print JSON Lines, one object a cell, and nothing else.")
+    ] = False,
+) -> None:
+    """Draw label-budget curves: how good methods are with few labels.
+
+    Features are learnt on all training texts; only the classifier is short of labels. Finished cells are kept.
+
+    Example: textbench curve -d reuters65 -m tfidf -m lsi -m nb --budgets 500,1000,2000 --draws 5
+    """
+    from flows.cells import Request
+    from flows.cli.run import PROTOCOLS, stopped_by_hand
+    from flows.home import home_folder
+    from flows.suites import Part
+    from tasks.catalogue import nearest
+    from tasks.tracking import read_settings
+
+    if not dataset or not method:
+        raise InputError("a curve needs --dataset and --method; textbench list methods shows what there is")
+    if protocol not in PROTOCOLS:
+        raise InputError(f"there is no protocol {protocol!r}; {nearest(protocol, PROTOCOLS)}")
+    for name, value, least in (("--draws", draws, 1), ("--trials", trials, 0), ("--seed", seed, 0)):
+        if value < least:
+            raise InputError(f"{name} must be at least {least}, got {value}")
+    if data_dir is not None:
+        os.environ["TEXTBENCH_DATA_DIR"] = str(data_dir.resolve())
+    home = home_folder()
+    read_settings(home)
+    validation: dict[str, Any] = {} if folds is None else {"n_folds": folds}
+    if c_grid is not None:
+        validation["c_grid"] = [float(value) for value in _numbers("--c-grid", c_grid, float)]
+    request = Request(dataset, method, [seed], protocol, trials, "curve", probe, rule,  # type: ignore[arg-type]
+                      validation=validation, paper=paper)  # fmt: skip
+    part = Part(request, False, tuple(_numbers("--budgets", budgets, int)), draws, stratified)
+    cells = plan_and_check(home, part)
+    with stopped_by_hand():
+        rows = run_curves(home, part, cells, json, shown=False)
+    _print(rows, metric, figure, json)
+    if any(row["error"] for row in rows):
+        raise typer.Exit(1)
+
+
+def _numbers(option: str, text: str, kind: type) -> list[Any]:
+    try:
+        values = [kind(part) for part in text.split(",")]
+    except ValueError as error:
+        raise InputError(f"{option} is numbers parted by commas, got {text!r}") from error
+    if not all(value > 0 for value in values):
+        raise InputError(f"{option} must be above 0, got {text}")
+    return values
+
+
+def run_curves(
+    home: Path, part: "Part", cells: "list[Cell]", as_json: bool, *, shown: bool = True
+) -> list[dict[str, Any]]:
+    """Run the flow `label_budget` and return a row a cell; where it is to be shown, print the curves as a table."""
+    from flows.cli.start import run_flow
+    from tasks.store import Store
+
+    store = Store(home / "store")
+    arguments = asdict(part.request)
+    for name in ("seeds", "search_seconds", "labels"):
+        del arguments[name]
+    arguments |= {"seed": part.request.seeds[0], "budgets": list(part.budgets)}
+    arguments |= {"draws": part.draws, "stratified": part.stratified}
+    is_new = not all(store.has(cell.references["evaluate"]) for cell in cells)
+    rows, _ = run_flow(
+        home, "flows.label_budget:label_budget", arguments, cells, as_json=as_json, is_new=is_new
+    )
+    if shown:
+        _print(rows, None, None, as_json)
+    return rows
+
+
+def plan_and_check(home: Path, part: "Part") -> "list[Cell]":
+    """Return the cells of curves, after loading what is not stored yet.
+
+    Raises InputError for budgets that a data set's training part cannot fill.
+    """
+    from flows.curves import plan_curves
+    from tasks.ingest import read_targets
+    from tasks.store import Store
+
+    cells = plan_curves(part.request, part.budgets, part.draws, stratified=part.stratified)
+    store = Store(home / "store", isolated=False)
+    for name, corpus in {cell.dataset: cell.references["ingest"] for cell in cells}.items():
+        n_documents = read_targets(store.open(corpus), "train").shape[0]
+        if max(part.budgets) > n_documents:
+            raise InputError(
+                f"--budgets: {name} has {n_documents} training documents, got {max(part.budgets)}"
+            )
+    return cells
+
+
+def _print(rows: list[dict[str, Any]], metric: str | None, figure: Path | None, as_json: bool) -> None:
+    from flows.curves import summarise
+
+    curves = summarise(rows, metric)
+    if figure is not None:
+        from flows.curve_figure import draw
+
+        for name in dict.fromkeys(curve.dataset for curve in curves):
+            own = [curve for curve in curves if curve.dataset == name]
+            alone = len({curve.dataset for curve in curves}) == 1
+            draw(own, figure if alone else figure.with_stem(f"{figure.stem}-{name}"))
+    if as_json:
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    for name in dict.fromkeys(curve.dataset for curve in curves):
+        own = [curve for curve in curves if curve.dataset == name]
+        budgets = [point.budget for point in own[0].points]
+        table = Table("method", title=f"{name}: {own[0].metric} in percent by labels", title_justify="left")
+        for budget in budgets:
+            table.add_column(f"{budget:,}", justify="right", no_wrap=True)
+        for one in own:
+            values = [f"{100 * p.mean:.1f} ±{50 * (p.high - p.low):.1f}" for p in one.points]
+            table.add_row(one.method, *values)
+        console.print(table)
+    console.print(
+        "Mean over draws with the half width of its 95 % interval; the draws are the same for all methods."
+    )
+    for row in rows:
+        if row["error"]:
+            console.print(f"{row['dataset']} {row['method']} {row['labels']}: {row['error']}", markup=False)

@@ -1,0 +1,70 @@
+"""Starting a flow from a command: a server, progress, and the rows of its cells."""
+
+import contextlib
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from flows.cells import Cell
+    from flows.server import ServerInfo
+
+
+def run_flow(
+    home: Path,
+    flow: str,
+    arguments: Mapping[str, Any],
+    cells: "Sequence[Cell]",
+    *,
+    engine: Literal["threads", "dask"] = "threads",
+    as_json: bool = False,
+    is_new: bool = True,
+) -> "tuple[list[dict[str, Any]], ServerInfo]":
+    """Run a flow ("module:name") with these arguments, show its progress, and return a row a cell, and the server.
+
+    `as_json` prints each row as it comes, as JSON. `is_new` says that there is something to compute. Raises
+    ServerError when the Prefect server goes away, cells are left, or standard output is closed.
+    """
+    from flows import server, session
+    from flows.cli.progress import Progress
+    from flows.server import ServerError
+    from tasks import isolate
+
+    with session.opened(home) as info, Progress(list(cells), as_json) as progress:
+        if is_new:
+            isolate.warm()
+        progress.say("loading Prefect")
+        from prefect import tags
+
+        from flows.abandoned import crash_abandoned_runs, owner_tag
+        from flows.benchmark import task_runner
+
+        function = _load(flow)
+        progress.say("waiting for the Prefect server")
+        server.wait(info)
+        crash_abandoned_runs()
+        progress.say("")
+        try:
+            with contextlib.redirect_stdout(sys.stderr), tags(owner_tag()):
+                state = function.with_options(task_runner=task_runner(engine))(**arguments, return_state=True)
+        except Exception as error:  # whatever Prefect raises when its server goes away
+            reason = str(error).partition("\n")[0]
+            raise ServerError(
+                f"stopped by {type(error).__name__}: {reason}; the same command goes on"
+            ) from error
+        rows = progress.rows()
+    if len(rows) < len(cells):
+        raise ServerError(
+            f"{len(cells) - len(rows)} of {len(cells)} cells were not finished: {state.message}"
+        )
+    if progress.is_closed:
+        raise ServerError("standard output was closed; the results are kept (textbench leaderboard)")
+    return rows, info
+
+
+def _load(flow: str) -> Any:
+    import importlib
+
+    module, _, name = flow.partition(":")
+    return getattr(importlib.import_module(module), name)

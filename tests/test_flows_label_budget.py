@@ -1,0 +1,142 @@
+"""Label-budget curves from end to end on real documents, suites of several parts, and their points."""
+
+import json
+import math
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluation.budgets import labelled_documents
+from evaluation.intervals import mean_interval
+from flows.cells import Index, Request
+from flows.curves import plan_curves, summarise
+from flows.suites import parts, read_suite, suites
+from tasks import InputError
+from tasks.ingest import read_targets
+from tasks.store import Store
+from tests.commands import rows_of, textbench
+
+CURVE = ("curve", "-d", "r8", "-m", "tfidf", "-m", "counts", "--budgets", "40,80", "--draws", "2")
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A results folder whose server is stopped at the end."""
+    folder = tmp_path_factory.mktemp("curves")
+    yield folder
+    textbench("down", home=folder)
+
+
+@pytest.fixture(scope="module")
+def rows(home: Path) -> list[dict[str, Any]]:
+    """The cells of two small curves."""
+    return rows_of(textbench(*CURVE, "--figure", str(home / "curve.svg"), "--json", home=home)[0])
+
+
+def test_cells_are_every_method_at_every_budget_of_every_draw(rows: list[dict[str, Any]]) -> None:
+    asked = [(row["method"], row["labels"]["budget"], row["labels"]["draw"]) for row in rows]
+    assert sorted(asked) == [(m, b, d) for m in ("counts", "tfidf") for b in (40, 80) for d in (0, 1)]
+    assert all(0.3 < row["metrics"]["accuracy"] < 0.97 for row in rows)
+
+
+def test_features_are_shared_by_all_budgets_and_draws(home: Path, rows: list[dict[str, Any]]) -> None:
+    assert len(list((home / "store" / "featurize").glob("*/meta.json"))) == 2
+    assert len(list((home / "store" / "evaluate").glob("*/meta.json"))) == 8
+
+
+def test_only_the_labels_of_the_budget_are_used(home: Path, rows: list[dict[str, Any]]) -> None:
+    """The probe's accuracy follows from the budget's documents alone."""
+    from evaluation.probes import build_probe
+    from tasks.evaluate import features_of
+
+    store = Store(home / "store")
+    (cell,) = [
+        cell
+        for cell in plan_curves(Request(["r8"], ["tfidf"], name="curve"), [40], 1)
+        if cell.request.labels == {"budget": 40, "draw": 0, "stratified": False}
+    ]
+    choice = store.open(cell.references["tune"])
+    features = store.open(features_of(cell.references["vectorize"], choice))  # type: ignore[arg-type]
+    corpus = store.open(cell.references["ingest"])
+    targets = read_targets(corpus, "train")
+    chosen = labelled_documents(targets, 40, 0)
+    probe = build_probe("linear-svm", choice.json("choice")["C"], 0)
+    probe.fit(features.matrix("train")[chosen], targets[chosen])
+    accuracy = (probe.predict(features.matrix("test")) == read_targets(corpus, "test")).mean()
+    assert store.open(cell.references["evaluate"]).json("metrics")["accuracy"] == pytest.approx(accuracy)
+
+
+def test_each_curve_is_one_mlflow_run_with_steps(home: Path, rows: list[dict[str, Any]]) -> None:
+    query = (
+        "SELECT runs.name, metrics.step, metrics.value FROM runs JOIN metrics USING (run_uuid) "
+        "WHERE metrics.key = 'accuracy' ORDER BY 1, 2"
+    )
+    with sqlite3.connect(home / "mlflow.db") as database:
+        found = database.execute(query).fetchall()
+    points = {(c.method, p.budget): p.mean for c in summarise(rows) for p in c.points}
+    assert found == [
+        (f"r8 {method} by labels", budget, pytest.approx(points[method, budget]))
+        for method in ("counts", "tfidf")
+        for budget in (40, 80)
+    ]
+    assert "tfidf" in (home / "curve.svg").read_text()
+
+
+def test_a_second_run_computes_nothing_and_makes_no_run(home: Path, rows: list[dict[str, Any]]) -> None:
+    again = rows_of(textbench(*CURVE, "--json", home=home)[0])
+    assert all(row["cached"] for row in again)
+    # Rows come as cells end.
+    assert {str((row["method"], row["labels"], row["metrics"])) for row in again} == {
+        str((row["method"], row["labels"], row["metrics"])) for row in rows
+    }
+    with sqlite3.connect(home / "mlflow.db") as database:
+        assert database.execute("SELECT count(*) FROM runs").fetchone() == (2,)
+
+
+def test_the_leaderboard_leaves_budgets_out(home: Path, rows: list[dict[str, Any]]) -> None:
+    assert len(Index(home).rows()) == 8
+    assert textbench("leaderboard", "--json", home=home)[0].strip() == ""
+
+
+def test_points_are_means_with_students_interval() -> None:
+    rows = [
+        {"dataset": "d", "method": "m", "error": None, "labels": {"budget": 10}, "metrics": {"accuracy": a}}
+        for a in (0.5, 0.6, 0.8)
+    ]
+    ((point,),) = [curve.points for curve in summarise(rows)]
+    mean, half = mean_interval([0.5, 0.6, 0.8])
+    assert (point.mean, point.low, point.high) == (mean, mean - half, mean + half)
+    assert math.isclose(half, 4.302652729749 * 0.1527525231652 / math.sqrt(3))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--budgets", "5486"), "r8 has 5485 training documents, got 5486"),
+        (("--budgets", "10,x"), "numbers parted by commas, got '10,x'"),
+        (("--draws", "0"), "--draws must be at least 1, got 0"),
+        (("-m", "tf-idf"), "did you mean tfidf"),
+    ],
+)
+def test_bad_input(arguments: tuple[str, ...], said: str, home: Path) -> None:
+    _, errors = textbench("curve", "-d", "r8", "-m", "tfidf", *arguments, home=home, code=2)
+    assert said in errors
+
+
+def test_every_suite_can_be_read_and_a_grid_is_every_combination() -> None:
+    for name in suites():
+        assert read_suite(name)["description"]
+        assert parts(name)
+    grid = parts("dcot")[1]
+    assert len(grid.request.methods) == 45
+    assert "dcot(n_layers=5, noise=0.1)" in grid.request.methods
+    assert grid.budgets == (1000,)
+    with pytest.raises(InputError, match="no suite 'dcott'; did you mean dcot"):
+        read_suite("dcott")
+
+
+def test_rows_are_json(rows: list[dict[str, Any]]) -> None:
+    assert json.loads(json.dumps(rows)) == rows
