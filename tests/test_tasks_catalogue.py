@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -139,3 +140,30 @@ def test_a_file_that_is_not_python_is_refused(tmp_path: Path, content: bytes, me
     with pytest.raises(InputError, match=message) as caught:
         catalogue.method(str(path))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "params"),
+    [
+        ("lsi", "lsi", {}),
+        ("lsi(n_components=100)", "lsi", {"n_components": 100}),
+        ("a/b c.py(x='y)', z=-1.5e-3)", "a/b c.py", {"x": "y)", "z": -0.0015}),
+        ("m( b = None, a=True )", "m", {"a": True, "b": None}),
+    ],
+)
+def test_a_method_may_have_fixed_parameters(text: str, name: str, params: dict[str, Any]) -> None:
+    assert catalogue.parse_method(text) == (name, params)
+    assert catalogue.parse_method(catalogue.spelled(name, params)) == (name, params)
+
+
+@pytest.mark.parametrize(
+    "text", ["m()", "m(1)", "m(a=)", "m(a=open('x'))", "m(a=[1])", "m(a=1, a=2)", "m(a=1)b)"]
+)
+def test_other_spellings_of_parameters_are_refused(text: str) -> None:
+    with pytest.raises(InputError, match="m"):
+        catalogue.parse_method(text)
+
+
+def test_roles_are_read_without_importing() -> None:
+    assert not catalogue.method("tfidf").is_classifier
+    assert {name for name, entry in catalogue.methods().items() if entry.is_classifier} >= {"nb", "majority"}

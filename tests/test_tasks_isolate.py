@@ -227,3 +227,18 @@ def test_usage_grows() -> None:
     after = isolate.usage()
     assert after["cpu_seconds"] > before["cpu_seconds"]
     assert after["peak_mb"] >= before["peak_mb"] > 1
+
+
+def test_a_pool_computes_and_dies_with_its_owner() -> None:
+    with isolate.pool(2) as executor:
+        squares = list(executor.map(abs, range(-20, 0)))
+        pids = set(executor.map(_own_pid, range(20)))
+    assert squares == list(range(20, 0, -1))
+    assert pids and os.getpid() not in pids
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+def _own_pid(_: int) -> int:
+    return os.getpid()
