@@ -30,12 +30,13 @@ TOLERANCE = 1e-3
 FULL = 0.25
 LARGE = 1_000_000
 TALL = 50
+ROW_NORMS = ("none", "l1")
 # The score, with its sign, of a label that no training document has, or that all have: beyond any margin.
 CONSTANT = 1e6
 
 
 class LinearProbe(ABC):
-    """A linear classifier fitted by LIBLINEAR: what the probes share. The subclass says which loss.
+    """A linear classifier: what the probes share. The subclass says which loss, and how it is fitted.
 
     The features are divided by one number s, the root mean square of the training rows' norms. This only
     reparametrises C (training on X/s with C is training on X with C/s^2 and a bias feature of s), so that one
@@ -59,8 +60,8 @@ class LinearProbe(ABC):
         self.max_iter = max_iter
 
     @abstractmethod
-    def _solver(self) -> Any:
-        """The unfitted scikit-learn estimator."""
+    def _fit_label(self, documents: Any, label: int, y: np.ndarray) -> None:
+        """Fit the booleans y (n_documents,), neither all true nor all false: row `label` of what is learned."""
 
     def fit(self, X: "np.ndarray | csr_matrix", y: "np.ndarray | csr_matrix") -> Self:
         """Learn the hyperplanes from X (n_documents, n_features) and y, class ids or an indicator."""
@@ -82,7 +83,7 @@ class LinearProbe(ABC):
     def _prepared(self, X: "np.ndarray | csr_matrix", y: "np.ndarray | csr_matrix") -> Any:
         """The documents as the solver wants them, with `shape`; sets `scale_`."""
         check_documents(X, y)
-        self.scale_ = _root_mean_square_norm(X)
+        self.scale_: Any = _root_mean_square_norm(X)
         return _divided(X, self.scale_)
 
     def _fit(self, documents: Any, y: "np.ndarray | csr_matrix") -> Self:
@@ -115,21 +116,6 @@ class LinearProbe(ABC):
         self.converged_ = True
         for label in np.flatnonzero((n_positive > 0) & (n_positive < len(indicator))):
             self._fit_label(documents, int(label), indicator[:, label])
-
-    def _fit_label(self, documents: Any, label: int, y: np.ndarray) -> None:
-        solver = self._solve(documents, y)
-        self.coef_[label] = solver.coef_[0] / self.scale_
-        self.intercept_[label] = solver.intercept_[0]
-
-    def _solve(self, documents: Any, y: np.ndarray) -> Any:
-        from sklearn.exceptions import ConvergenceWarning
-
-        solver = self._solver()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # `converged_` says it
-            solver.fit(documents, y)
-        self.converged_ &= bool(np.max(solver.n_iter_) < self.max_iter)
-        return solver
 
     def decision_function(self, X: "np.ndarray | csr_matrix") -> np.ndarray:
         """Signed scores: (n_documents, n_classes), or (n_documents,) for the second of two classes."""
@@ -175,13 +161,37 @@ class LinearProbe(ABC):
         probe.coef_ = np.asarray(arrays["coef"])
         probe.intercept_ = np.asarray(arrays["intercept"])
         probe.classes_ = np.asarray(arrays["classes"])
-        probe.scale_ = float(arrays["scale"])
+        scale = np.asarray(arrays["scale"])
+        probe.scale_ = scale if scale.ndim else float(scale)
         probe.converged_ = bool(arrays["converged"])
         probe.thresholds_ = np.asarray(arrays["thresholds"]) if "thresholds" in arrays else None
         return probe
 
 
-class LinearSVMProbe(LinearProbe):
+class LiblinearProbe(LinearProbe):
+    """A probe that LIBLINEAR fits, through scikit-learn."""
+
+    @abstractmethod
+    def _solver(self) -> Any:
+        """The unfitted scikit-learn estimator."""
+
+    def _fit_label(self, documents: Any, label: int, y: np.ndarray) -> None:
+        solver = self._solve(documents, y)
+        self.coef_[label] = solver.coef_[0] / self.scale_
+        self.intercept_[label] = solver.intercept_[0]
+
+    def _solve(self, documents: Any, y: np.ndarray) -> Any:
+        from sklearn.exceptions import ConvergenceWarning
+
+        solver = self._solver()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # `converged_` says it
+            solver.fit(documents, y)
+        self.converged_ &= bool(np.max(solver.n_iter_) < self.max_iter)
+        return solver
+
+
+class LinearSVMProbe(LiblinearProbe):
     """Linear support vector machine: L2-regularised squared hinge loss, each class against the rest.
 
     Arguments, shapes, errors: `LinearProbe`. Scores are margins, in units of the hinge. Where
@@ -225,7 +235,7 @@ class LinearSVMProbe(LinearProbe):
         self.converged_ &= converged
 
 
-class LogisticRegressionProbe(LinearProbe):
+class LogisticRegressionProbe(LiblinearProbe):
     """Logistic regression: L2-regularised logistic loss, each class against the rest.
 
     Arguments, shapes, errors: `LinearProbe`. Scores are log odds, so that a score above 0 is a probability
@@ -238,9 +248,80 @@ class LogisticRegressionProbe(LinearProbe):
         return LogisticRegression(C=self.C, solver="liblinear", tol=TOLERANCE, max_iter=self.max_iter)
 
 
+class ElasticNetProbe(LinearProbe):
+    """Elastic-net logistic regression: absolute values and squares of the weights penalised, class by class.
+
+    Arguments, shapes, errors: `LinearProbe`, but every feature is divided by its standard deviation in the
+    training documents (1 if it does not vary; features are not centred), which is `scale_` (n_features,), and
+    the bias is not penalised. l1_ratio, in (0, 1]: the share of the absolute values; max_iter: Newton steps.
+    row_norm "l1" first divides each document by the sum of its absolute values. Scores are log odds.
+    `coef_` (n_classes, n_features) is for documents after row_norm, and mostly zero.
+
+    Source: Paskov, West, Mitchell, Hastie, Compressive Feature Learning, NIPS (2013), section 6.
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        random_state: int = 0,
+        max_iter: int = 200,
+        l1_ratio: float = 0.5,
+        row_norm: str = "none",
+    ) -> None:
+        super().__init__(C, random_state, max_iter)
+        self.l1_ratio = l1_ratio
+        self.row_norm = row_norm
+
+    def _prepared(self, X: "np.ndarray | csr_matrix", y: "np.ndarray | csr_matrix") -> Any:
+        from scipy.sparse import csc_matrix, diags_array
+
+        from evaluation.elastic_net import ElasticNetPath
+
+        if not 0 < self.l1_ratio <= 1:
+            raise ValueError(f"l1_ratio must lie in (0, 1]; received {self.l1_ratio!r}")
+        if self.row_norm not in ROW_NORMS:
+            raise ValueError(f"row_norm must be one of {', '.join(ROW_NORMS)}; received {self.row_norm!r}")
+        check_documents(X, y)
+        columns = csc_matrix(self._normed(X), dtype=np.float64)
+        mean = np.asarray(columns.mean(axis=0)).ravel()
+        deviations = columns.power(2).mean(axis=0) - np.square(mean)
+        variance = np.maximum(np.asarray(deviations).ravel(), 0.0)
+        # Rounding leaves a constant column a variance of about the last bit of its square.
+        self.scale_ = np.where(variance > 1e-12 * mean**2, np.sqrt(variance), 1.0)
+        return ElasticNetPath(csc_matrix(columns @ diags_array(1 / self.scale_)), self.l1_ratio)
+
+    def _fit_label(self, documents: Any, label: int, y: np.ndarray) -> None:
+        weights, self.intercept_[label], converged = documents.solve(label, y, self.C, self.max_iter)
+        self.coef_[label] = weights / self.scale_
+        self.converged_ &= converged
+
+    def _normed(self, X: "np.ndarray | csr_matrix") -> Any:
+        if self.row_norm == "none":
+            return X
+        from sklearn.preprocessing import normalize
+
+        return normalize(X.astype(np.float64), norm=self.row_norm)
+
+    def decision_function(self, X: "np.ndarray | csr_matrix") -> np.ndarray:
+        """Log odds: (n_documents, n_classes), or (n_documents,) for the second of two classes."""
+        return super().decision_function(self._normed(X))
+
+    def to_arrays(self) -> dict[str, Any]:
+        """Everything that prediction needs, as arrays and JSON values."""
+        return super().to_arrays() | {"l1_ratio": self.l1_ratio, "row_norm": self.row_norm}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
+        """The fitted probe that `to_arrays` described."""
+        probe = super().from_arrays(arrays)
+        probe.l1_ratio, probe.row_norm = float(arrays["l1_ratio"]), str(arrays["row_norm"])
+        return probe
+
+
 PROBES: dict[str, type[LinearProbe]] = {
     "linear-svm": LinearSVMProbe,
     "logistic-regression": LogisticRegressionProbe,
+    "elastic-net": ElasticNetProbe,
 }
 
 

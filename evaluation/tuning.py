@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 C_GRIDS = {
     "linear-svm": (0.3, 1.0, 3.0, 10.0, 30.0, 100.0),
     "logistic-regression": (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0),
+    "elastic-net": (0.003, 0.01, 0.03, 0.1, 0.3, 1.0),
 }
 # The other constants of a probe that are searched beside C.
-SETTING_GRIDS: dict[str, dict[str, tuple[float, ...]]] = {}
+SETTING_GRIDS = {"elastic-net": {"l1_ratio": (0.1, 0.5, 0.9)}}
 
 
 @dataclass(frozen=True)

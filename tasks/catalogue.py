@@ -126,8 +126,11 @@ def parse_method(text: str) -> tuple[str, dict[str, Any]]:
     rule = f"a method is a name, or a name with parameters such as lsi(n_components=100), got {text!r}"
     try:
         call = ast.parse(f"f({rest}", mode="eval").body
-        if not isinstance(call, ast.Call) or call.args or not call.keywords:
+        names = [keyword.arg for keyword in call.keywords] if isinstance(call, ast.Call) else []
+        if not isinstance(call, ast.Call) or call.args or not names or None in names:
             raise InputError(rule)
+        if len(set(names)) < len(names):
+            raise InputError(f"a parameter is given twice in {text!r}")
         params = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
     except (SyntaxError, ValueError) as error:
         raise InputError(rule) from error

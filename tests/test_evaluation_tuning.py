@@ -118,7 +118,7 @@ def test_lower_is_better_is_respected(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_c_for_several_labels_is_that_of_a_search_written_otherwise(probe: str, metric: str) -> None:
     X, Y = several_blobs(4)
     grid = (0.1, 1.0, 10.0)
-    result = choose_c(X, csr_matrix(Y), probe, grid, metric=metric, random_state=2)
+    result = choose_c(X, csr_matrix(Y), probe, grid, metric=metric, random_state=2, settings={})
     measure = MULTILABEL_METRICS[metric]
     folds = folds_of(X, Y, 3, 2)
     mean = [
@@ -130,8 +130,10 @@ def test_c_for_several_labels_is_that_of_a_search_written_otherwise(probe: str, 
         )
         for C in grid
     ]
-    assert [row["mean"] for row in result.table] == pytest.approx(mean)
-    assert result.score == pytest.approx(max(mean) if measure.higher_is_better else min(mean))
+    # Within its tolerance a path may decide on a document otherwise than a fresh start.
+    margin = 0.005 if probe == "elastic-net" else 1e-6
+    assert [row["mean"] for row in result.table] == pytest.approx(mean, abs=margin)
+    assert result.score == pytest.approx(max(mean) if measure.higher_is_better else min(mean), abs=margin)
 
 
 def test_the_default_metric_judges_decisions() -> None:
