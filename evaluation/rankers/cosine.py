@@ -1,0 +1,61 @@
+"""Cosine (vector space model): the angle between the query's and the document's features, of any representation.
+
+With the representation `tfidf` this is the vector space model, with `lsi` or `lsa-pca` latent semantic indexing.
+
+Source: G. Salton, A. Wong and C. Yang, "A vector space model for automatic indexing", Communications of the ACM
+18(11), 1975; M. Berry, S. Dumais and G. O'Brien, "Using linear algebra for intelligent information retrieval", SIAM
+Review 37(4), 1995.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from optuna.distributions import BaseDistribution
+
+from evaluation.rankers import Index, only_matching
+
+if TYPE_CHECKING:
+    from evaluation.rankers import Matrix
+
+NEEDS = ("features",)
+SEARCH_SPACE: dict[str, BaseDistribution] = {}
+
+
+def score(index: Index) -> np.ndarray:
+    """Cosine of query and document features: float32 (n_queries, n_documents).
+
+    A query whose features are zero retrieves nothing. Where no feature is negative, a document of cosine 0 shares
+    nothing with the query and is not retrieved.
+    """
+    assert index.document_features is not None and index.query_features is not None
+    scores = cosines(index.query_features, index.document_features)
+    if _is_never_negative(index.document_features) and _is_never_negative(index.query_features):
+        return only_matching(scores, scores > 0)
+    return only_matching(scores, np.broadcast_to(_norms(index.query_features)[:, None] > 0, scores.shape))
+
+
+def cosines(queries: "Matrix", documents: "Matrix") -> np.ndarray:
+    """Cosine of every pair of rows: float32 (n_queries, n_documents), 0 for a row of zeros. Both csr or both dense."""
+    product = unit_rows(queries) @ unit_rows(documents).T
+    return np.asarray(product if isinstance(product, np.ndarray) else product.toarray(), dtype=np.float32)
+
+
+def unit_rows(X: "Matrix") -> "Matrix":
+    """Return the rows over their Euclidean norms, float32; a row of zeros stays one. X is not modified."""
+    norms = _norms(X)
+    factors = 1 / np.where(norms > 0, norms, 1.0)
+    if isinstance(X, np.ndarray):
+        return (X * factors[:, None]).astype(np.float32)
+    unit = X.astype(np.float32)
+    unit.data *= np.repeat(factors, np.diff(X.indptr)).astype(np.float32)
+    return unit
+
+
+def _norms(X: "Matrix") -> np.ndarray:
+    squares = np.square(X.astype(np.float64)) if isinstance(X, np.ndarray) else X.astype(np.float64).power(2)
+    return np.sqrt(np.asarray(squares.sum(axis=1)).ravel())
+
+
+def _is_never_negative(X: "Matrix") -> bool:
+    values = X if isinstance(X, np.ndarray) else X.data
+    return bool(values.size == 0 or values.min() >= 0)

@@ -1,0 +1,107 @@
+"""Bag of word vectors (BoWV, gwBoWV): word vectors pooled by hard cluster, with inverse cluster frequencies.
+
+Source: V. Gupta, H. Karnick, A. Bansal and P. Jhala, "Product classification in e-commerce using distributional
+semantics", COLING 2016, section 3.2; details from its authors' code.
+"""
+
+import inspect
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.preprocessing import normalize
+from sklearn.utils.validation import check_is_fitted
+
+from featurizers._gaussian_mixture import cluster
+from featurizers._word_vectors import blocks, cluster_sums, known_terms, n_empty, one_hot, smoothed_idf, stack
+from featurizers.counts import validated_counts
+
+INPUT = "counts"
+NEEDS = ("word_vectors",)
+PAPER = "scdv-2017"
+SEARCH_SPACE: dict[str, BaseDistribution] = {
+    "n_clusters": IntDistribution(10, 100, step=10),
+    "pooling": CategoricalDistribution(["mean", "sum"]),
+}
+POOLINGS = ("mean", "sum")
+DOCUMENTS_AT_ONCE = 512
+LEARNED = ("terms_", "vectors_", "labels_", "idf_", "n_empty_documents_", "n_features_in_")
+
+
+class Bowv(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Bag of word vectors: for each of K clusters of terms the pooled vector of the document's tokens in it.
+
+    Terms are clustered by k-means (`n_clusters`). `pooling`: "mean", the mean vector of the document's tokens in the
+    cluster, or "sum" (the authors' code). These K * d values are divided by their length; then K inverse cluster
+    frequencies follow, the sums of the tokens' idf in each cluster, divided by theirs.
+
+    X: sparse csr, (n_documents, n_terms), non-negative counts. Features: sparse csr float32, (n_documents, n_clusters *
+    n_dimensions + n_clusters), cluster by cluster; a document without a term that has a vector is a row of zeros, and
+    `fit` counts them in `n_empty_documents_`. `labels_`: int32, (n_known_terms,), the clusters of the terms `terms_`
+    that have a vector. Raises ValueError on unknown parameter values, fewer terms with a vector than clusters, negative
+    or non-finite counts, another number of terms than in `fit`.
+
+    Source: Gupta et al. (2016), section 3.2.
+    """
+
+    def __init__(
+        self, *, n_clusters: int = 60, pooling: str = "mean", random_state: int | None = None
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.pooling = pooling
+        self.random_state = random_state
+
+    def fit(self, X: sp.csr_matrix, y: Any = None, *, word_vectors: np.ndarray) -> Self:
+        """Learn idf from X, csr (n_documents, n_terms), and clusters from float32 (n_terms, n_dimensions)."""
+        if self.pooling not in POOLINGS:
+            raise ValueError(f"pooling must be one of {', '.join(POOLINGS)}: got {self.pooling!r}")
+        counts = validated_counts(self, X, reset=True)
+        self.terms_ = known_terms(word_vectors, counts.shape[1])
+        self.vectors_ = np.ascontiguousarray(word_vectors[self.terms_], dtype=np.float32)
+        self.labels_, _ = cluster(self.vectors_, self.n_clusters, self.random_state)
+        counts = counts[:, self.terms_]
+        self.idf_ = smoothed_idf(counts)
+        self.n_empty_documents_ = n_empty(counts)
+        return self
+
+    def transform(self, X: sp.csr_matrix) -> sp.csr_matrix:
+        """Return the bags of vectors: csr float32, (n_documents, n_clusters * n_dimensions + n_clusters)."""
+        counts = validated_counts(self, X, reset=False)[:, self.terms_]
+        clusters = one_hot(self.labels_, self.n_clusters)
+        return stack(
+            [self._pooled(counts[block], clusters) for block in blocks(counts.shape[0], DOCUMENTS_AT_ONCE)]
+        )
+
+    def _pooled(self, counts: sp.csr_matrix, clusters: sp.csr_matrix) -> sp.csr_matrix:
+        sums = cluster_sums(counts, self.vectors_, clusters, np.ones(len(self.terms_)))
+        if self.pooling == "mean":
+            sizes = (counts @ clusters)[sums.documents, sums.clusters]
+            sums = replace(sums, values=(sums.values / np.asarray(sizes).reshape(-1, 1)).astype(np.float32))
+        frequencies = (counts.multiply(self.idf_).tocsr() @ clusters).astype(np.float32)
+        parts = [normalize(sums.to_csr(), copy=False), normalize(frequencies, copy=False)]
+        return sp.csr_matrix(sp.hstack(parts, format="csr"))
+
+    def to_arrays(self) -> dict[str, Any]:
+        """Return all that `from_arrays` needs; of terms without a vector, nothing."""
+        check_is_fitted(self)
+        return {**self.get_params(), **{name: getattr(self, name) for name in LEARNED}}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, Any]) -> Self:
+        """Return the fitted transformer that `to_arrays` described."""
+        transformer = cls(**{name: arrays[name] for name in inspect.signature(cls).parameters})
+        for name in LEARNED:
+            setattr(transformer, name, arrays[name])
+        return transformer
+
+    @property
+    def _n_features_out(self) -> int:  # read by get_feature_names_out
+        return self.n_clusters * (self.vectors_.shape[1] + 1)
+
+
+def build(**params: Any) -> Bowv:
+    """Return the unfitted transformer with these parameters."""
+    return Bowv(**params)

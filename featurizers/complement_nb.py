@@ -1,0 +1,56 @@
+"""Complement Naive Bayes (TWCNB): each class by the TF-IDF of the documents outside it, on 1- and 2-grams.
+
+Source: J. Rennie, L. Shih, J. Teevan and D. Karger, "Tackling the poor assumptions of Naive Bayes text
+classifiers", ICML 2003, sections 3 and 4, table 4; scikit-learn's ComplementNB.
+"""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
+from sklearn.naive_bayes import ComplementNB
+
+from featurizers._classifiers import WEIGHTINGS, LinearCountClassifier, check_positive
+
+INPUT = "counts"
+ROLE = "classifier"
+MAX_N = 2
+SEARCH_SPACE: dict[str, BaseDistribution] = {
+    "alpha": FloatDistribution(1e-3, 10.0, log=True),
+    "weighting": CategoricalDistribution(list(WEIGHTINGS)),
+    "norm": CategoricalDistribution([False, True]),
+}
+
+
+class ComplementNaiveBayes(LinearCountClassifier):
+    """Complement Naive Bayes: - sum_t x_t log P(t | not c), P(t | not c) = (N_~ct + alpha) / (N_~c + alpha T).
+
+    `alpha`: pseudo-count of every term; the paper has 1, but its vocabulary is of single terms. The default was
+    chosen by cross-validation on the training documents of 20 Newsgroups. `weighting`: "tfidf" (sublinear, unit
+    length: the paper's transforms), "counts" or "binary". `norm`: divide each class's weights by their sum of
+    magnitudes (the paper's weight normalisation). No prior is used. Of several labels each is scored by the
+    difference to not having it.
+
+    X, y, shapes and errors: `CountClassifier`; ValueError too for alpha not positive, an unknown weighting.
+
+    Source: Rennie et al. (2003), table 4.
+    """
+
+    def __init__(self, *, alpha: float = 0.1, weighting: str = "tfidf", norm: bool = False) -> None:
+        self.alpha = alpha
+        self.weighting = weighting
+        self.norm = norm
+
+    def _check(self) -> None:
+        super()._check()
+        check_positive("alpha", self.alpha)
+
+    def _solve(self, weights: sp.csr_matrix, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        model = ComplementNB(alpha=self.alpha, norm=self.norm).fit(weights, codes)
+        return model.feature_log_prob_, np.zeros(len(model.classes_))
+
+
+def build(**params: Any) -> ComplementNaiveBayes:
+    """Return the unfitted classifier with these parameters."""
+    return ComplementNaiveBayes(**params)

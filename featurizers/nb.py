@@ -1,0 +1,53 @@
+"""Multinomial Naive Bayes: terms are drawn independently given the class, with smoothed frequencies.
+
+Source: A. McCallum and K. Nigam, "A comparison of event models for Naive Bayes text classification", AAAI
+Workshop on Learning for Text Categorization, 1998, the multinomial event model; scikit-learn's MultinomialNB.
+"""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
+from sklearn.naive_bayes import MultinomialNB
+
+from featurizers._classifiers import WEIGHTINGS, LinearCountClassifier, check_positive
+
+INPUT = "counts"
+ROLE = "classifier"
+SEARCH_SPACE: dict[str, BaseDistribution] = {
+    "alpha": FloatDistribution(1e-3, 10.0, log=True),
+    "weighting": CategoricalDistribution(list(WEIGHTINGS)),
+    "fit_prior": CategoricalDistribution([True, False]),
+}
+
+
+class NaiveBayes(LinearCountClassifier):
+    """Multinomial Naive Bayes: log P(c) + sum_t x_t log P(t | c), P(t | c) = (N_ct + alpha) / (N_c + alpha T).
+
+    `alpha`: pseudo-count of every term. `weighting`: "counts" as in the paper, "binary" or "tfidf". With
+    `fit_prior` P(c) is the class's share of the training documents, else equal for all. Of several labels
+    each is scored by the log odds of having it.
+
+    X, y, shapes and errors: `CountClassifier`; ValueError too for alpha not positive, an unknown weighting.
+
+    Source: McCallum and Nigam (1998), the multinomial event model.
+    """
+
+    def __init__(self, *, alpha: float = 1.0, weighting: str = "counts", fit_prior: bool = True) -> None:
+        self.alpha = alpha
+        self.weighting = weighting
+        self.fit_prior = fit_prior
+
+    def _check(self) -> None:
+        super()._check()
+        check_positive("alpha", self.alpha)
+
+    def _solve(self, weights: sp.csr_matrix, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        model = MultinomialNB(alpha=self.alpha, fit_prior=self.fit_prior).fit(weights, codes)
+        return model.feature_log_prob_, model.class_log_prior_
+
+
+def build(**params: Any) -> NaiveBayes:
+    """Return the unfitted classifier with these parameters."""
+    return NaiveBayes(**params)

@@ -1,0 +1,57 @@
+"""Paragraph vectors, distributed memory (PV-DM, doc2vec): a document's vector and its words' neighbours predict them.
+
+Source: Q. Le and T. Mikolov, "Distributed representations of sentences and documents", ICML 2014, section 2.2.
+"""
+
+from typing import Any
+
+from optuna.distributions import BaseDistribution, IntDistribution
+
+from featurizers._paragraph_vectors import ParagraphVectors
+
+INPUT = "tokens"
+PAPER = "scdv-2017"
+SEARCH_SPACE: dict[str, BaseDistribution] = {
+    "n_components": IntDistribution(100, 400, step=100),
+    "window": IntDistribution(5, 15, step=5),
+    "epochs": IntDistribution(10, 40, step=5),
+}
+
+
+class PvDm(ParagraphVectors):
+    """PV-DM: a word is predicted from the mean of its document's vector and those of up to `window` words each side.
+
+    Trained by gensim with `negative` samples for `epochs` passes on terms that occur `min_count` times; SCDV (EMNLP
+    2017) states 400 dimensions for its row of this name, the rest is as for its word vectors.
+
+    X: a list of int32 arrays of token ids, one a document. Features: dense float32, (n_documents, n_components); a
+    document without a known term is a row of zeros, and `fit` counts them in `n_empty_documents_`. `term_vectors_`,
+    `output_vectors_`: float32, (n_known_terms, n_components), rows for `terms_`. Raises ValueError on parameters that
+    are no whole numbers from 1, or when no term occurs `min_count` times.
+
+    Source: Le and Mikolov (2014), section 2.2.
+    """
+
+    is_dm = True
+
+    def __init__(
+        self,
+        *,
+        n_components: int = 400,
+        window: int = 10,
+        negative: int = 10,
+        min_count: int = 20,
+        epochs: int = 25,
+        random_state: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.window = window
+        self.negative = negative
+        self.min_count = min_count
+        self.epochs = epochs
+        self.random_state = random_state
+
+
+def build(**params: Any) -> PvDm:
+    """Return the unfitted transformer with these parameters."""
+    return PvDm(**params)

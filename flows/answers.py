@@ -1,0 +1,110 @@
+"""Answers: what finished runs said of every test document, read back so that runs are compared on the same ones."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flows.runs import Run
+from tasks import InputError
+from tasks.store import Store
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow
+
+    from evaluation.tallies import Tally
+
+# Metrics that are means over documents, and the column of predictions.parquet that holds them.
+MEANS = {"map": "average_precision"}
+MEANS_SEVERAL = {
+    "precision_at_1": "precision_at_1",
+    "ndcg_at_1": "precision_at_1",  # the same thing at rank 1
+    "lraps": "label_ranking_average_precision",
+}
+
+
+def predictions(home: Path, row: Mapping[str, Any]) -> "pyarrow.Table":
+    """Return the predictions of a finished run, a row a test document (`tasks.evaluate.reference`).
+
+    row: a row of the index with its `key`. Raises InputError when they are no longer in the store.
+    """
+    run, store = Run(home, row), Store(home / "store")
+    if not store.has(run.reference):
+        raise InputError(
+            f"the predictions of {row['dataset']} {row['method']} seed {row['seed']} are no longer in the store; "
+            f"run it again with: {run.command}"
+        )
+    return store.open(run.reference).table("predictions")
+
+
+def corpus_key(home: Path, row: Mapping[str, Any]) -> str:
+    """Return the key of the documents a run was tested on: equal keys mean the same documents in the same order."""
+    return Run(home, row).reference.inputs["corpus"].key
+
+
+def is_several(table: "pyarrow.Table") -> bool:
+    """Tell whether the documents have several labels each."""
+    return "label_ranking_average_precision" in table.column_names
+
+
+def is_right(table: "pyarrow.Table") -> "np.ndarray":
+    """Return for which documents the answer is right, (n_documents,) bool.
+
+    Of several labels that is whether the highest-scored is one of the document's; a tie at the top counts as wrong
+    unless every tied label is.
+    """
+    import numpy as np
+
+    if is_several(table):
+        return np.asarray(table["precision_at_1"].to_numpy() == 1)
+    return np.asarray(table["target"].to_numpy() == table["predicted"].to_numpy())
+
+
+def testable(several: bool) -> list[str]:
+    """Return the metrics whose difference can be bootstrapped over documents."""
+    from evaluation.tallies import ONE_LABEL, SEVERAL_LABELS
+
+    return [*SEVERAL_LABELS, *MEANS_SEVERAL] if several else [*ONE_LABEL, *MEANS]
+
+
+def tally(tables: Sequence["pyarrow.Table"], metric: str) -> "Tally":
+    """Return a metric's tally over runs of several seeds on the same documents, its mean over the runs.
+
+    Raises InputError for a metric that is not kept per document.
+    """
+    import numpy as np
+
+    from evaluation.tallies import indicator_tally, label_tally, mean_of, mean_tally
+
+    several = is_several(tables[0])
+    if metric not in testable(several):
+        raise InputError(
+            f"{metric} is not kept per document and has no paired test; choose from {', '.join(testable(several))}"
+        )
+    column = (MEANS_SEVERAL if several else MEANS).get(metric)
+    if column or (metric in ("accuracy", "micro_f1") and not several):
+        values = [table[column].to_numpy() if column else is_right(table) for table in tables]
+        return mean_tally(np.mean(values, axis=0))
+    if several:
+        return mean_of([indicator_tally(metric, *_indicators(table)) for table in tables])
+    return mean_of([label_tally(metric, *labels(table)) for table in tables])
+
+
+def labels(table: "pyarrow.Table") -> "tuple[np.ndarray, np.ndarray]":
+    """Return true and predicted classes, (n_documents,) ints each."""
+    return table["target"].to_numpy(), table["predicted"].to_numpy()
+
+
+def _indicators(table: "pyarrow.Table") -> "tuple[np.ndarray, np.ndarray]":
+    """Return true and predicted labels as dense indicators, as wide as the highest label of both."""
+    import numpy as np
+
+    lists = [table[name].combine_chunks() for name in ("target", "predicted")]
+    flat = [column.flatten().to_numpy() for column in lists]
+    width = 1 + max((int(part.max()) for part in flat if len(part)), default=0)
+    indicators = []
+    for column, part in zip(lists, flat, strict=True):
+        dense = np.zeros((len(column), width), dtype=bool)
+        dense[np.repeat(np.arange(len(column)), column.value_lengths().to_numpy()), part] = True
+        indicators.append(dense)
+    return indicators[0], indicators[1]

@@ -1,0 +1,153 @@
+"""`textbench claims`: the published figures, and whether they hold."""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tasks import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from flows.cells import Request
+    from flows.claims import Entry
+    from flows.measure import Measurement
+
+MANY = 12  # claims, from which on reasons are summed up
+STYLES = {
+    "reproduced": "green",
+    "better than published": "green",
+    "not reproduced": "red",
+    "impossible": "red",
+    "suspect": "yellow",
+}
+
+
+def claims(
+    claim: Annotated[
+        str | None,
+        typer.Argument(
+            help="Only claims whose id begins with these parts, such as scdv-2017/table-1.",
+            show_default="all",
+        ),
+    ] = None,
+    paper: Annotated[
+        str | None, typer.Option(help="Only the claims of this paper, such as scdv-2017.", show_default=False)
+    ] = None,
+    run: Annotated[
+        bool, typer.Option("--run", help="Compute first what is missing; may take hours.")
+    ] = False,
+    trials: Annotated[int, typer.Option(help="With --run: settings tried for each method.")] = 0,
+    record: Annotated[
+        bool, typer.Option("--record", help="Write what was measured into evaluation/measured.csv.")
+    ] = False,
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Folder of data archives.", show_default="$TEXTBENCH_DATA_DIR")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON Lines and nothing else.")] = False,
+) -> None:
+    """Show published figures beside measured ones, and by rule whether each holds.
+
+    Fresh figures are of this results folder, recorded ones of the repository.
+
+    Example: textbench claims scdv-2017/table-1/bow --run
+    """
+    import json as json_module
+
+    from flows.claims import choose, ledger, requests
+    from flows.claims import record as write
+    from flows.home import home_folder
+
+    chosen = choose(claim, paper)
+    if trials < 0:
+        raise InputError(f"--trials must be at least 0, got {trials}")
+    if data_dir is not None:
+        if not data_dir.is_dir():
+            raise InputError(f"--data-dir {data_dir} is not a folder")
+        os.environ["TEXTBENCH_DATA_DIR"] = str(data_dir.resolve())
+    home = home_folder()
+    entries = ledger(home, chosen)
+    n_failed = 0
+    if run:
+        n_failed = sum(_run(home, request, timed) for request, timed in requests(entries, trials))
+        entries = ledger(home, chosen)
+    if record:
+        n_written = write(home, entries)
+        print(f"textbench: recorded {n_written} figures in evaluation/measured.csv", file=sys.stderr)
+    if json:
+        for entry in entries:
+            print(json_module.dumps(entry.as_json(), ensure_ascii=False))
+    else:
+        from rich.console import Console
+
+        _print(Console(), entries)
+    if n_failed:
+        raise typer.Exit(1)
+
+
+def _run(home: Path, request: "Request", timed: bool) -> int:
+    """Run the cells of a request that are missing, progress on standard error, and return how many failed."""
+    import contextlib
+    import io
+
+    from flows.cells import Index, plan
+    from flows.cli.run import run_cells, stopped_by_hand
+
+    cells, index = plan(request), Index(home)
+    if not timed and all(index.get(cell) for cell in cells):
+        return 0
+    options = {"timed": timed, "fresh": False, "time_limit": None, "memory_limit": None}
+    # The ledger is what this command prints.
+    with stopped_by_hand(), contextlib.redirect_stdout(io.StringIO()):
+        rows = run_cells(home, request, cells, "threads", options, True)
+    return sum(row["error"] is not None for row in rows)
+
+
+def _print(console: "Console", entries: "Sequence[Entry]") -> None:
+    from collections import Counter
+
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD)
+    table.add_column("claim", overflow="fold")
+    for heading in ("published", "measured here", "recorded"):
+        table.add_column(heading, justify="right", overflow="fold")
+    table.add_column("verdict")
+    for entry in entries:
+        printed = entry.claim.text if entry.claim.printed else "order"
+        figures = [_figure(entry.fresh), _figure(entry.recorded)]
+        style = STYLES.get(entry.verdict.kind)
+        table.add_row(
+            *map(Text, [entry.claim.id, printed, *figures]), Text(entry.verdict.kind, style=style or "")
+        )
+    console.print(table)
+    reasons = Counter((entry.verdict.kind, entry.verdict.reason) for entry in entries)
+    if len(entries) <= MANY:
+        for entry in entries:
+            console.print(Text(f"{entry.claim.id}: {entry.verdict.kind}, {entry.verdict.reason}"))
+    else:
+        for (kind, reason), count in reasons.most_common():
+            if count > 1:
+                console.print(Text(f"{count} {kind}: {reason}", style="dim"))
+    totals = Counter(entry.verdict.kind for entry in entries)
+    console.print(
+        Text(f"{len(entries)} claims: {', '.join(f'{n} {kind}' for kind, n in totals.most_common())}.")
+    )
+
+
+def _figure(found: "Measurement | None") -> str:
+    """Return a measured figure with what is judged of it."""
+    if found is None:
+        return "-"
+    if found.comparisons:
+        return f"{len(found.comparisons)} pairs"
+    interval = "" if found.low is None else f" [{found.low:.2f}, {found.high:.2f}]"
+    if found.basis in ("seeds", "documents"):
+        return f"{found.value:.2f}{interval}"
+    return f"{found.value:.2f}; {found.compared:.2f}{interval} {found.basis}"

@@ -1,0 +1,175 @@
+"""`textbench compare`: finished runs in pairs, with tests."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tasks import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from flows.compare import Pair, Ranking
+
+
+def compare(
+    run: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Runs, each `last` or the beginning of its MLflow id or key.", show_default=False
+        ),
+    ] = None,
+    dataset: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--dataset", "-d", help="Instead of runs: a data set; repeat for more.", show_default=False
+        ),
+    ] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--method", "-m", help="Instead of runs: a method; repeat for more.", show_default=False
+        ),
+    ] = None,
+    protocol: Annotated[
+        str, typer.Option(help="With -d and -m: honest, transductive or faithful.")
+    ] = "honest",
+    seeds: Annotated[
+        int | None, typer.Option(help="With -d and -m: seeds 0 .. N-1.", show_default="all in common")
+    ] = None,
+    metric: Annotated[
+        str | None, typer.Option(help="The metric that is compared.", show_default="accuracy, or micro_f1")
+    ] = None,
+    figure: Annotated[
+        Path | None,
+        typer.Option(
+            help="Draw average ranks over data sets to this file (.svg, .png, .pdf).", show_default=False
+        ),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON Lines and nothing else.")] = False,
+) -> None:
+    """Test finished runs in pairs on the same test documents: exact McNemar, paired bootstrap, Holm.
+
+    Over two data sets or more the methods' average ranks are compared too.
+
+    Example: textbench compare -d r8 -d r52 -m tfidf -m lsi
+    """
+    import json as json_module
+
+    from flows.compare import as_json, draw, pairs, ranking
+    from flows.home import home_folder
+
+    home = home_folder()
+    entrants = _entrants(home, run, dataset, method, protocol, seeds, metric)
+    found = {name: pairs(home, name, group, metric) for name, group in entrants.items()}
+    ranks = ranking(found)
+    if figure is not None:
+        if ranks is None:
+            raise InputError(
+                "--figure draws average ranks, which need the same methods on two data sets or more"
+            )
+        draw(ranks, figure)
+    if json:
+        for row in as_json(found, ranks):
+            print(json_module.dumps(row, ensure_ascii=False))
+        return
+    from rich.console import Console
+
+    console = Console()
+    for name, compared in found.items():
+        _print_pairs(console, name, compared)
+    if ranks:
+        _print_ranks(console, ranks)
+
+
+def _entrants(
+    home: Path,
+    runs: Sequence[str] | None,
+    datasets: Sequence[str] | None,
+    methods: Sequence[str] | None,
+    protocol: str,
+    seeds: int | None,
+    metric: str | None,
+) -> Mapping[str, Any]:
+    """Return what is compared, by data set. Raises InputError for options that do not go together."""
+    from flows.cli.run import PROTOCOLS
+    from flows.compare import runs_by_name, runs_of_methods
+    from flows.leaderboard import KNOWN
+    from tasks import catalogue
+
+    if metric is not None:
+        catalogue.pick("metric", metric, KNOWN)
+    catalogue.pick("protocol", protocol, dict.fromkeys(PROTOCOLS))
+    if seeds is not None and seeds < 1:
+        raise InputError(f"--seeds must be at least 1, got {seeds}")
+    if runs:
+        if datasets or methods:
+            raise InputError("compare either runs, or methods on data sets (-d and -m), not both")
+        return runs_by_name(home, runs)
+    if not datasets or not methods:
+        raise InputError("name at least two runs, or data sets with -d and methods with -m")
+    return runs_of_methods(home, datasets, methods, protocol, seeds)
+
+
+def _print_pairs(console: "Console", dataset: str, compared: "Sequence[Pair]") -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    from flows.leaderboard import HEADINGS, scale
+
+    first = compared[0]
+    name, factor = HEADINGS.get(first.metric, first.metric), scale(first.metric)
+    table = Table(title=f"{dataset}, {name}", title_justify="left", box=SIMPLE_HEAD)
+    for heading in (
+        "first",
+        "second",
+        "difference",
+        "95 % interval",
+        "p",
+        "only first : second",
+        "McNemar p",
+    ):
+        table.add_column(heading, justify="left" if heading in ("first", "second") else "right")
+    for pair in compared:
+        gap = pair.difference
+        cells = [
+            f"{pair.first} {factor * pair.first_value:.2f}",
+            f"{pair.second} {factor * pair.second_value:.2f}",
+            f"{factor * gap.value:+.2f}",
+            f"{factor * gap.low:+.2f} .. {factor * gap.high:+.2f}",
+            f"{pair.p:.2g}",
+            f"{pair.mcnemar.first_only} : {pair.mcnemar.second_only}",
+            f"{pair.mcnemar_p:.2g}",
+        ]
+        table.add_row(*map(Text, cells), style="bold" if pair.p < 0.05 else None)
+    console.print(table)
+    mean = "one run each" if first.n_runs == 1 else f"means over {first.n_runs} seeds, McNemar on the first"
+    console.print(
+        Text(
+            f"{first.n_documents:,} test documents, {mean}. Interval and p: paired bootstrap over documents; "
+            f"both p Holm-corrected over {len(compared)} pairs; bold below 0.05.",
+            style="dim",
+        )
+    )
+
+
+def _print_ranks(console: "Console", ranks: "Ranking") -> None:
+    from rich.text import Text
+
+    order = sorted(zip(ranks.average_ranks, ranks.methods, strict=True))
+    listed = ", ".join(f"{method} {rank:.2f}" for rank, method in order)
+    test = (
+        ""
+        if ranks.friedman_p is None
+        else f" Friedman's test that all are alike: p = {ranks.friedman_p:.2g}."
+    )
+    console.print()
+    console.print(
+        Text(
+            f"Average ranks over {len(ranks.datasets)} data sets (1 is best): {listed}.{test} Two methods differ where "
+            f"their ranks are {ranks.critical_difference:.2f} apart (Nemenyi, {100 * ranks.level:.0f} %)."
+        )
+    )

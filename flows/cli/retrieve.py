@@ -1,0 +1,243 @@
+"""`textbench retrieve`: the flow `retrieval`."""
+
+import contextlib
+import os
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tasks import InputError
+
+if TYPE_CHECKING:
+    from flows.rankings import Cell, Request
+
+PROTOCOLS = ("honest", "faithful")
+
+
+def retrieve(
+    collection: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--collection",
+            "-c",
+            help="cranfield, cacm, or irds:ID of an ir_datasets collection that is on this machine; repeat for more.",
+            show_default="cranfield and cacm",
+        ),
+    ] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--method",
+            "-m",
+            help="Ranker: bm25, lm, mb, a method (its cosine), lm+METHOD, mb+METHOD, lm+pv; repeat for more.",
+            show_default="all of Table 6 and baselines",
+        ),
+    ] = None,
+    documents: Annotated[
+        Path | None,
+        typer.Option(help="Your own collection: a file or folder of documents.", show_default=False),
+    ] = None,
+    queries: Annotated[
+        Path | None, typer.Option(help="With --documents: the file of queries or topics.", show_default=False)
+    ] = None,
+    qrels: Annotated[
+        Path | None, typer.Option(help="With --documents: the file of judgments.", show_default=False)
+    ] = None,
+    format: Annotated[str, typer.Option(help="With --documents: auto, smart, trec or jsonl.")] = "auto",
+    fields: Annotated[
+        str, typer.Option(help="With --documents: the parts of TREC topics to ask: title,desc,narr.")
+    ] = "title",
+    judgments: Annotated[
+        str,
+        typer.Option(help="positive: codes from 1 are relevant; nonzero: Cranfield's -1 too."),
+    ] = "positive",
+    protocol: Annotated[
+        str,
+        typer.Option(help="honest chooses parameters on other queries; faithful keeps those published."),
+    ] = "honest",
+    trials: Annotated[int, typer.Option(help="Settings tried; 0 ranks by the defaults.")] = 30,
+    folds: Annotated[int, typer.Option(help="Folds of queries that the choice is made over.")] = 5,
+    seeds: Annotated[int, typer.Option(help="Run seeds 0 .. N-1.")] = 1,
+    rule: Annotated[
+        str | None, typer.Option(help="Token rule, such as letters.", show_default="the collection's")
+    ] = None,
+    write: Annotated[
+        Path | None,
+        typer.Option(help="Folder for the rankings and judgments in TREC's formats.", show_default=False),
+    ] = None,
+    run: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Score a TREC run file made elsewhere on the one collection, beside the rankers; repeat.",
+            show_default=False,
+        ),
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Compute everything again.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print JSON Lines, one object a ranker, and nothing else.")
+    ] = False,
+) -> None:
+    """Rank collections of documents for their queries, and compare rankers by paired tests.
+
+    MAP is of queries that took no part in choosing parameters. Finished work is kept.
+
+    Example: textbench retrieve -c cranfield -m bm25 -m lm -m lm+lsi
+    """
+    from flows.home import home_folder
+    from flows.rankings import COLLECTIONS, RANKERS, Request, plan
+    from tasks.tracking import read_settings
+
+    if protocol not in PROTOCOLS:
+        raise InputError(f"--protocol must be {' or '.join(PROTOCOLS)}, got {protocol!r}")
+    if not 1 <= seeds <= 1000:
+        raise InputError(f"--seeds must lie in 1 .. 1000, got {seeds}")
+    own = _own(documents, queries, qrels, format, fields)
+    request = Request(
+        collections=collection or ([] if own else list(COLLECTIONS)),
+        rankers=method or list(RANKERS),
+        seeds=list(range(seeds)),
+        protocol=protocol,  # type: ignore[arg-type]
+        trials=trials,
+        n_folds=folds,
+        judgments=judgments,
+        rule=rule,
+        own=own,
+    )
+    home = home_folder()
+    read_settings(home)
+    cells = plan(request)
+    _require_data(home, cells, judgments)
+    outside = _read_runs(run or [], cells)
+    try:
+        rows = _run(home, request, cells, fresh)
+    except KeyboardInterrupt:
+        print("textbench: stopped; the same command goes on where this one was", file=sys.stderr, flush=True)
+        # Not an ordinary exit: it would wait for threads that wait for computations. Those end with this process.
+        os._exit(130)
+    done = [cell for cell, result in zip(cells, rows, strict=True) if result["error"] is None]
+    if write is not None:
+        _write(home, done, write)
+    _print(home, cells, rows, outside, json)
+    if len(done) < len(cells):
+        raise typer.Exit(1)
+
+
+def _own(
+    documents: Path | None, queries: Path | None, qrels: Path | None, kind: str, fields: str
+) -> dict[str, Any] | None:
+    given = {"--documents": documents, "--queries": queries, "--qrels": qrels}
+    if not any(given.values()):
+        if kind != "auto" or fields != "title":
+            raise InputError("--format and --fields describe your own collection and need --documents")
+        return None
+    missing = [name for name, path in given.items() if path is None]
+    if missing:
+        raise InputError(f"your own collection needs {', '.join(given)}; {missing[0]} is missing")
+    parts = [part.strip() for part in fields.split(",") if part.strip()]
+    paths = {name.removeprefix("--"): str(path) for name, path in given.items()}
+    return paths | {"kind": kind, "fields": parts}
+
+
+def _require_data(home: Path, cells: "list[Cell]", judgments: str) -> None:
+    """Load what is not stored yet, so that collections that are missing or bad stop the run before it begins."""
+    from tasks import collect
+    from tasks.store import Store
+
+    store = Store(home / "store", isolated=False)
+    for corpus in {cell.dataset: cell.references["ingest"] for cell in cells}.values():
+        collect.read_judged(store.open(corpus), judgments)
+
+
+def _read_runs(files: list[Path], cells: "list[Cell]") -> dict[str, dict[str, dict[str, float]]]:
+    from evaluation.ranking_measures import read_run
+
+    if files and len({cell.dataset for cell in cells}) > 1:
+        raise InputError("--run scores a run on one collection; name it with --collection")
+    runs = {}
+    for path in files:
+        try:
+            runs[path.stem] = read_run(path.read_text("utf-8").splitlines(), path.name)
+        except OSError as error:
+            raise InputError(f"--run {path} cannot be read: {error.strerror}") from error
+        except ValueError as error:
+            raise InputError(str(error)) from error
+    return runs
+
+
+def _run(home: Path, request: "Request", cells: "list[Cell]", fresh: bool) -> list[dict[str, Any]]:
+    from flows import server, session
+    from flows.cli.progress import Progress
+    from flows.server import ServerError
+    from tasks import isolate
+    from tasks.store import Store
+
+    store = Store(home / "store")
+    with session.opened(home) as info, Progress(cells, as_json=False) as progress:  # type: ignore[arg-type]
+        if fresh or not all(store.has(cell.references["evaluate"]) for cell in cells):
+            isolate.warm()
+        progress.say("loading Prefect")
+        from prefect import tags
+
+        from flows.abandoned import crash_abandoned_runs, owner_tag
+        from flows.benchmark import task_runner
+        from flows.retrieval import retrieval
+
+        progress.say("waiting for the Prefect server")
+        server.wait(info)
+        crash_abandoned_runs()
+        progress.say("")
+        try:
+            with contextlib.redirect_stdout(sys.stderr), tags(owner_tag()):
+                state = retrieval.with_options(task_runner=task_runner("threads"))(
+                    **asdict(request), fresh=fresh, return_state=True
+                )
+        except Exception as error:  # whatever Prefect raises when its server goes away
+            reason = str(error).partition("\n")[0]
+            raise ServerError(
+                f"stopped by {type(error).__name__}: {reason}; the same command goes on"
+            ) from error
+        rows = progress.rows()
+    if len(rows) < len(cells):
+        raise ServerError(
+            f"{len(cells) - len(rows)} of {len(cells)} cells were not finished: {state.message}"
+        )
+    return rows
+
+
+def _write(home: Path, cells: "list[Cell]", folder: Path) -> None:
+    """Write every ranking and the judgments it was scored on, for trec_eval and others."""
+    from tasks.store import Store
+
+    store = Store(home / "store")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for cell in cells:
+            result = store.open(cell.references["evaluate"]).folder
+            name = f"{cell.dataset}-{cell.method}-seed{cell.seed}".replace("/", "-").replace(":", "-")
+            (folder / f"{name}.run").write_bytes((result / "run.txt").read_bytes())
+            qrels = folder / f"{cell.dataset.replace('/', '-').replace(':', '-')}.qrels"
+            qrels.write_bytes((result / "qrels.txt").read_bytes())
+    except OSError as error:
+        raise InputError(f"--write {folder} cannot be written: {error.strerror}") from error
+
+
+def _print(
+    home: Path,
+    cells: "list[Cell]",
+    rows: list[dict[str, Any]],
+    outside: dict[str, dict[str, dict[str, float]]],
+    as_json: bool,
+) -> None:
+    from flows.ranking_tables import json_lines, outside_rows, render
+    from tasks.store import Store
+
+    store = Store(home / "store")
+    extra = outside_rows(outside, cells, store)
+    if as_json:
+        for line in json_lines(cells, rows, extra, store):
+            print(line)
+    else:
+        render(cells, rows, extra, store)

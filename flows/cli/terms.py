@@ -1,0 +1,85 @@
+"""`textbench terms`: what a method has learned about terms."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tasks import InputError
+
+if TYPE_CHECKING:
+    from flows.terms import Answer
+
+
+def terms(
+    word: Annotated[
+        list[str] | None,
+        typer.Argument(help="Words to show, each a document of its own for dcot.", show_default=False),
+    ] = None,
+    dataset: Annotated[str, typer.Option("--dataset", "-d", help="Data set.")] = "reuters65",
+    method: Annotated[
+        str, typer.Option("--method", "-m", help="dcot or compressive; parameters as in dcot(noise=0.9).")
+    ] = "dcot",
+    top: Annotated[int, typer.Option(help="Terms shown a column at most.")] = 10,
+    rule: Annotated[
+        str | None, typer.Option(help="Token rule, such as letters.", show_default="the data set's")
+    ] = None,
+    protocol: Annotated[str, typer.Option(help="honest, transductive or faithful.")] = "honest",
+    seed: Annotated[int, typer.Option(help="Seed of a method that draws random numbers.")] = 0,
+    figure: Annotated[
+        Path | None,
+        typer.Option(help="Draw the columns to this file (.svg, .png, .pdf).", show_default=False),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """Show what a method has learned about terms: what dcot makes of a word, which phrases compressive keeps.
+
+    For dcot a column has the terms that a document of that one word is taken to mean, best first; what the empty
+    document gets (first column) is subtracted from the others.
+
+    Example: textbench terms --method dcot --dataset reuters65 nasdaq reagan
+    """
+    from flows.figure import KINDS
+    from flows.home import home_folder
+    from flows.terms import Question, ask, draw
+    from tasks.isolate import CellError
+    from tasks.store import Store
+
+    if figure is not None and figure.suffix.lower() not in KINDS:
+        raise InputError(f"--figure must end in {', '.join(KINDS)}, got {figure.name}")
+    question = Question(word or [], dataset, method, top, rule, protocol, seed)
+    try:
+        answer = ask(question, Store(home_folder() / "store"))
+    except CellError as error:
+        typer.echo(f"textbench: {' '.join(str(error).split())}", err=True)
+        raise typer.Exit(1) from error
+    if figure is not None:
+        draw(answer, figure)
+    if json:
+        import json as writer
+
+        print(writer.dumps(answer.to_json(), ensure_ascii=False))
+    else:
+        _render(answer)
+        if figure is not None:
+            print(f"Drew {figure}.")
+
+
+def _render(answer: "Answer") -> None:
+    from itertools import zip_longest
+
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=f"{answer.dataset}, {answer.method}", title_justify="left")
+    for column in answer.columns:
+        table.add_column(Text(column.heading), overflow="fold")
+    cells = [[f"{term} {_figure(value)}" for term, value in column.terms] for column in answer.columns]
+    for row in zip_longest(*cells, fillvalue=""):
+        table.add_row(*map(Text, row))
+    Console().print(table)
+
+
+def _figure(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:.2f}"

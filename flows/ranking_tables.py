@@ -1,0 +1,155 @@
+"""How retrieval is shown: JSON Lines, and for each collection a table of rankers with the paired tests between them."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from flows.rankings import Cell, compare, per_query
+from tasks.store import Store
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+HEADINGS = {
+    "map": "MAP",
+    "precision_at_5": "P@5",
+    "precision_at_10": "P@10",
+    "ndcg_at_5": "nDCG@5",
+    "ndcg_at_10": "nDCG@10",
+    "r_precision": "R-prec",
+    "reciprocal_rank": "RR",
+}
+POLICY = {
+    "positive": "codes from 1 count as relevant",
+    "nonzero": "every judgment but code 0 counts as relevant",
+}
+Rows = Sequence[Mapping[str, Any]]
+
+
+def outside_rows(
+    runs: Mapping[str, Mapping[str, Mapping[str, float]]], cells: Sequence[Cell], store: Store
+) -> list[dict[str, Any]]:
+    """Return the measures of runs made elsewhere on the collection of the cells: name, metrics, per_query."""
+    from evaluation.ranking_measures import MEASURES, measure
+    from tasks.collect import read_judged
+
+    if not runs:
+        return []
+    cell = cells[0]
+    judged = read_judged(store.open(cell.references["ingest"]), cell.settings["judgments"])
+    found = []
+    for name, run in runs.items():
+        values = measure(run, judged.qrels)
+        means = {m: sum(v[m] for v in values.values()) / len(values) for m in MEASURES}
+        found.append({"collection": cell.dataset, "ranker": name, "measures": means, "per_query": values})
+    return found
+
+
+def json_lines(cells: Sequence[Cell], rows: Rows, outside: Rows, store: Store) -> Iterator[str]:
+    """Yield one JSON object a cell: collection, ranker, measures, per_query, and what it was made with."""
+    for cell, row in zip(cells, rows, strict=True):
+        about = {"collection": cell.dataset, "ranker": cell.method, "measures": row["metrics"]}
+        about |= {"per_query": {}, "left_out": {}}
+        if row["error"] is None:
+            left_out = store.open(cell.references["evaluate"]).json("choice")["left_out"]
+            about |= {"per_query": _per_query(cell, store), "left_out": left_out}
+        kept = (
+            "protocol",
+            "seed",
+            "trials",
+            "params",
+            "on_border",
+            "seconds",
+            "peak_mb",
+            "run_id",
+            "cached",
+            "error",
+        )
+        yield json.dumps(
+            about | {"judgments": cell.settings["judgments"]} | {name: row[name] for name in kept}
+        )
+    for row in outside:
+        yield json.dumps(dict(row))
+
+
+def _per_query(cell: Cell, store: Store) -> dict[str, dict[str, float]]:
+    queries, values = per_query([cell], store)
+    return {query: {name: float(v[i]) for name, v in values.items()} for i, query in enumerate(queries)}
+
+
+def render(cells: Sequence[Cell], rows: Rows, outside: Rows, store: Store) -> None:
+    """Print a table for each collection, best first, and below it which rankers the tests tell apart."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    names = list(dict.fromkeys(cell.dataset for cell in cells))
+    for name in names:
+        own = [(cell, row) for cell, row in zip(cells, rows, strict=True) if cell.dataset == name]
+        done = [cell for cell, row in own if row["error"] is None]
+        if done:
+            lines = _lines(done, [row for _, row in own if row["error"] is None], outside)
+            tests = compare(done, store)
+            table = Table("ranker", *HEADINGS.values(), "p", "s")
+            for place, (ranker, means, seconds) in enumerate(lines):
+                figures = [f"{100 * means[key]:.1f}" for key in HEADINGS]
+                table.add_row(ranker, *figures, _p(lines[0][0], ranker, tests, place), seconds)
+            console.print(_title(name, done, store), markup=False, style="bold")
+            console.print(table)
+            console.print(
+                "p: paired randomisation test of MAP against the first, with Holm's correction over "
+                f"{len(tests)} pairs."
+            )
+        for cell, row in own:
+            if row["error"]:
+                console.print(f"{cell.label}: {row['error']}", markup=False)
+    if len(names) > 1:
+        console.print(_overview(names, cells, rows))
+
+
+def _overview(names: Sequence[str], cells: Sequence[Cell], rows: Rows) -> "Table":
+    """Return MAP, a line a collection and a column a ranker, as SCDV (EMNLP 2017) prints its Table 6."""
+    from rich.table import Table
+
+    asked = list(dict.fromkeys(cell.method for cell in cells))
+    table = Table("MAP", *asked, title="Mean average precision")
+    for name in names:
+        figures = []
+        for ranker in asked:
+            values = [
+                row["metrics"]["map"]
+                for cell, row in zip(cells, rows, strict=True)
+                if (cell.dataset, cell.method) == (name, ranker) and row["error"] is None
+            ]
+            figures.append(f"{sum(values) / len(values):.4f}" if values else "-")
+        table.add_row(name, *figures)
+    return table
+
+
+def _lines(cells: Sequence[Cell], rows: Rows, outside: Rows) -> list[tuple[str, dict[str, float], str]]:
+    """Return (ranker, means over seeds, seconds) best MAP first."""
+    lines = []
+    for ranker in dict.fromkeys(cell.method for cell in cells):
+        found = [row for cell, row in zip(cells, rows, strict=True) if cell.method == ranker]
+        means = {key: sum(row["metrics"][key] for row in found) / len(found) for key in HEADINGS}
+        seconds = sum(sum(row["seconds"].values()) for row in found) / len(found)
+        lines.append((ranker, means, f"{seconds:.1f}"))
+    lines += [(row["ranker"], dict(row["measures"]), "") for row in outside]
+    return sorted(lines, key=lambda line: -line[1]["map"])
+
+
+def _title(name: str, cells: Sequence[Cell], store: Store) -> str:
+    cell = cells[0]
+    result = store.open(cell.references["evaluate"])
+    left_out = {reason: n for reason, n in result.json("choice")["left_out"].items() if n}
+    n_queries = result.table("per_query", ["query"]).num_rows
+    how = f"{cell.settings['n_folds']} folds, {cell.trials} settings" if cell.trials else "nothing tuned"
+    apart = "".join(f"; {n} {reason}" for reason, n in left_out.items())
+    return f"{name}, {cell.protocol}: {n_queries} queries, {POLICY[cell.settings['judgments']]}; {how}{apart}"
+
+
+def _p(best: str, ranker: str, tests: Rows, place: int) -> str:
+    if place == 0:
+        return ""
+    pair = {best, ranker}
+    return next((f"{test['p_holm']:.3f}" for test in tests if {test["better"], test["worse"]} == pair), "")

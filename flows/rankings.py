@@ -1,0 +1,203 @@
+"""What retrieval is made of: its requests, one cell a ranker, collection and seed, and how rankers compare."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from tasks import InputError, collect, rankers, retrieve, vectorize
+from tasks.catalogue import pick
+from tasks.collections import POLICIES
+from tasks.recipe import Reference
+from tasks.store import META, Store, read_meta
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Protocol = Literal["honest", "faithful"]
+COLLECTIONS = ("cranfield", "cacm")
+RANKERS = ("bm25", "tfidf", "lsi", "lm", "mb", "lm+scdv", "mb+scdv", "lm+pv")
+TRIALS = 30
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked: every ranker on every collection, once a seed.
+
+    `honest` tunes by `trials` settings on other folds' queries; `faithful` keeps what was published (lambda 0.5) and
+    chooses nothing. `judgments` is the policy that says which codes are relevant. `own` holds the fields of
+    `tasks.collections._own.OwnCollection`, the user's files beside or instead of `collections`.
+    """
+
+    collections: Sequence[str] = COLLECTIONS
+    rankers: Sequence[str] = RANKERS
+    seeds: Sequence[int] = (0,)
+    protocol: Protocol = "honest"
+    trials: int = TRIALS
+    n_folds: int = retrieve.N_FOLDS
+    judgments: str = "positive"
+    rule: str | None = None
+    own: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One ranker on one collection with one seed, and the artifacts behind it by stage."""
+
+    dataset: str
+    method: str
+    protocol: str
+    seed: int
+    trials: int
+    settings: Mapping[str, Any]
+    references: Mapping[str, Reference] = field(repr=False)
+
+    @property
+    def key(self) -> str:
+        """The key of its result, known before anything is computed."""
+        return self.references["evaluate"].key
+
+    @property
+    def label(self) -> str:
+        """Its name for people."""
+        return f"{self.dataset} {self.method} seed {self.seed}"
+
+
+def plan(request: Request) -> list[Cell]:
+    """Return the cells of a request, nothing computed. Raises InputError for names and numbers that are none."""
+    if not (request.collections or request.own) or not request.rankers or not request.seeds:
+        raise InputError("retrieval needs at least one collection, one ranker and one seed")
+    pick("policy of judgments", request.judgments, dict.fromkeys(POLICIES))
+    if request.n_folds < 2:
+        raise InputError(f"--folds must be at least 2, got {request.n_folds}")
+    if request.trials < 0:
+        raise InputError(f"--trials must be at least 0, got {request.trials}")
+    asked = [rankers.parse(name) for name in dict.fromkeys(request.rankers)]
+    corpora = [_corpus(name) for name in dict.fromkeys(request.collections)]
+    if request.own:
+        corpora.append(_own_corpus(request.own))
+    return [
+        _cell(request, name, corpus, request.rule or rule, ranker, seed)
+        for name, corpus, rule in corpora
+        for ranker in asked
+        for seed in dict.fromkeys(request.seeds)
+    ]
+
+
+def _corpus(name: str) -> tuple[str, Reference, str]:
+    reference = collect.reference(name)
+    if name.startswith(collect.LIBRARY):
+        return name, reference, collect.OWN_RULE
+    return name, reference, collect.collections()[name].constant("RULE")
+
+
+def _own_corpus(own: Mapping[str, Any]) -> tuple[str, Reference, str]:
+    from tasks.collections._own import OwnCollection
+
+    reference = collect.own_reference(OwnCollection(**own))
+    return f"own-{reference.params['dataset']}", reference, collect.OWN_RULE
+
+
+def _cell(
+    request: Request, name: str, corpus: Reference, rule: str, ranker: rankers.Ranker, seed: int
+) -> Cell:
+    from tasks.tokens import token_rule
+
+    trials = request.trials if request.protocol == "honest" else 0
+    vectors = vectorize.reference(corpus, asdict(token_rule(rule)), False)
+    features = retrieve.features_reference(vectors, ranker, seed)
+    result = retrieve.reference(
+        corpus,
+        vectors,
+        ranker,
+        trials=trials,
+        seed=seed,
+        judgments=request.judgments,
+        n_folds=request.n_folds,
+    )
+    references = {"ingest": corpus, "vectorize": vectors} | ({"featurize": features} if features else {})
+    settings = {"judgments": request.judgments, "rule": rule, "n_folds": request.n_folds if trials else 1}
+    return Cell(
+        name, ranker.name, request.protocol, seed, trials, settings, references | {"evaluate": result}
+    )
+
+
+def row(cell: Cell, error: str | None = None) -> dict[str, Any]:
+    """Return a cell as a row with no result yet, or with the error that took its place."""
+    return {
+        "dataset": cell.dataset,
+        "method": cell.method,
+        "protocol": cell.protocol,
+        "seed": cell.seed,
+        "trials": cell.trials,
+        "probe": "",
+        "paper": None,
+        "params": dict(cell.settings),
+        "on_border": [],
+        "metrics": {},
+        "seconds": {},
+        "peak_mb": None,
+        "run_id": None,
+        "cached": False,
+        "error": error,
+    }
+
+
+def result_row(cell: Cell, store: Store) -> dict[str, Any]:
+    """Return a finished cell as a row; `params` are its settings and, by name, what each fold chose."""
+    result = store.open(cell.references["evaluate"])
+    choice = result.json("choice")
+    names = choice["params"][0]
+    chosen = {name: [params[name] for params in choice["params"]] for name in names}
+    used = dict(cell.references)
+    if "featurize" in used and "word_vectors" in used["featurize"].inputs:
+        used["word_vectors"] = used["featurize"].inputs["word_vectors"]
+    metas = {stage: read_meta(store.folder(reference) / META) for stage, reference in used.items()}
+    return row(cell) | {
+        "params": dict(cell.settings)
+        | {n: v[0] if len(v) == 1 else json.dumps(v) for n, v in chosen.items()},
+        "on_border": choice["on_border"],
+        "metrics": result.json("metrics"),
+        "seconds": {stage: round(meta["seconds"], 3) for stage, meta in metas.items()},
+        "peak_mb": round(max(meta["peak_mb"] for meta in metas.values()), 1),
+    }
+
+
+def per_query(cells: Sequence[Cell], store: Store) -> "tuple[list[str], dict[str, np.ndarray]]":
+    """Return the queries and each measure's values, (n_queries,), the mean over the cells, which differ in seed."""
+    import numpy as np
+
+    from evaluation.ranking_measures import MEASURES
+
+    tables = [store.open(cell.references["evaluate"]).table("per_query") for cell in cells]
+    queries = tables[0]["query"].to_pylist()
+    return queries, {name: np.mean([t[name].to_numpy() for t in tables], axis=0) for name in MEASURES}
+
+
+def compare(cells: Sequence[Cell], store: Store, measure: str = "map") -> list[dict[str, Any]]:
+    """Compare all pairs of rankers of one collection by the paired randomisation test, with Holm's correction.
+
+    Returns a row a pair: better and worse ranker, the difference of their means, p, and p adjusted for all pairs.
+    """
+    from itertools import combinations
+
+    from evaluation.ranking_measures import randomisation_test
+    from evaluation.significance import holm
+
+    names = list(dict.fromkeys(cell.method for cell in cells))
+    values = {
+        name: per_query([cell for cell in cells if cell.method == name], store)[1][measure] for name in names
+    }
+    names.sort(key=lambda name: -values[name].mean())
+    pairs = list(combinations(names, 2))
+    p_values = [randomisation_test(values[first], values[second]) for first, second in pairs]
+    return [
+        {
+            "better": first,
+            "worse": second,
+            "difference": float(values[first].mean() - values[second].mean()),
+            "p": p,
+            "p_holm": adjusted,
+        }
+        for (first, second), p, adjusted in zip(pairs, p_values, holm(p_values), strict=True)
+    ]

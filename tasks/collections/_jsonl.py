@@ -1,0 +1,80 @@
+"""Reader of collections as JSON Lines: documents, queries and judgments, one JSON object a line.
+
+A document or query has a name (`id`, `_id`, `doc_id` or `query_id`) and `text`, and may have a `title` before it. A
+judgment has the names of both and a code: `query`, `document`, `relevance`, or the same as `query_id` or `query-id`,
+`doc_id` or `corpus-id`, `score`. Judgments may also be a table parted by tabs whose first line names these columns.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tasks import InputError
+from tasks.collections import Judgment
+from tasks.collections._smart import decoded
+
+NAMES = ("id", "_id", "doc_id", "query_id")
+QUERY = ("query", "query_id", "query-id")
+DOCUMENT = ("document", "doc_id", "corpus-id")
+CODE = ("relevance", "score")
+
+
+def records(content: bytes, place: str) -> Iterator[tuple[str, str]]:
+    """Yield (name, text) of every line. Raises InputError naming the line."""
+    for line, record in _objects(content, place):
+        name = str(_pick(record, NAMES, line))
+        text = _pick(record, ("text",), line)
+        if not isinstance(text, str):
+            raise InputError(f"{line}: text must be a string, got {str(text)[:60]!r}")
+        title = record.get("title") or ""
+        yield name, f"{title}\n{text}".strip()
+
+
+def judgments(content: bytes, place: str) -> list[Judgment]:
+    """Return the judgments, JSON Lines or a table with a header. Raises InputError naming the line."""
+    is_json = content.lstrip().startswith(b"{")
+    rows = _objects(content, place) if is_json else _table(content, place)
+    found = []
+    for line, row in rows:
+        code = _pick(row, CODE, line)
+        try:
+            number = int(code)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{line}: a relevance is a whole number, got {str(code)[:60]!r}") from error
+        found.append(Judgment(str(_pick(row, QUERY, line)), str(_pick(row, DOCUMENT, line)), number))
+    return found
+
+
+def _objects(content: bytes, place: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    for number, text in enumerate(decoded(content).splitlines(), start=1):
+        if not text.strip():
+            continue
+        line = f"{place}, line {number}"
+        try:
+            value = json.loads(text)
+        except ValueError as error:
+            raise InputError(f"{line}: it must be a JSON object, got {text.strip()[:60]!r}") from error
+        if not isinstance(value, dict):
+            raise InputError(f"{line}: it must be a JSON object, got {text.strip()[:60]!r}")
+        yield line, value
+
+
+def _table(content: bytes, place: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    lines = decoded(content).splitlines()
+    header = lines[0].split("\t") if lines else []
+    for number, text in enumerate(lines[1:], start=2):
+        if not text.strip():
+            continue
+        values = text.split("\t")
+        if len(values) != len(header):
+            raise InputError(
+                f"{place}, line {number}: it must have the {len(header)} columns of the first line, got {len(values)}"
+            )
+        yield f"{place}, line {number}", dict(zip(header, values, strict=True))
+
+
+def _pick(record: Mapping[str, Any], names: Sequence[str], line: str) -> Any:
+    for name in names:
+        if name in record:
+            return record[name]
+    raise InputError(f"{line}: it needs {' or '.join(names)}, got {', '.join(record) or 'nothing'}")

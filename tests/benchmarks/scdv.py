@@ -1,0 +1,113 @@
+"""SCDV on 20 Newsgroups (headers kept): vectors, clusters and document vectors, each against the plain way."""
+
+import resource
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.mixture import GaussianMixture
+from threadpoolctl import threadpool_limits
+
+from featurizers import scdv
+from featurizers._gaussian_mixture import cluster, fit_tied
+from tasks import catalogue, skip_gram, skip_gram_shared, word_vectors
+from tasks.tokens import token_rule, vectorize
+
+N_CLUSTERS, N_ITERATIONS = 60, 10
+N_DOCUMENTS_TO_TRAIN_ON, N_DOCUMENTS_TO_LOOP_OVER = 4000, 200
+
+
+def timed(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
+    """Return what the function gives and the processor's seconds it took."""
+    started = time.process_time()
+    result = function(*arguments)
+    return result, time.process_time() - started
+
+
+def algorithm_1(counts: sp.csr_matrix, method: scdv.Scdv) -> np.ndarray:
+    """Document vectors as the paper's code makes them: one long vector for each word, added up token by token."""
+    topics = [
+        idf * np.outer(membership, vector).ravel()
+        for idf, membership, vector in zip(
+            method.idf_, method.term_memberships_, method.vectors_, strict=True
+        )
+    ]
+    documents = np.zeros((counts.shape[0], method.n_clusters * method.vectors_.shape[1]), dtype=np.float32)
+    for document, row in zip(documents, counts, strict=True):
+        for term, count in zip(row.indices, row.data, strict=True):
+            for _ in range(int(count)):
+                document += topics[term]
+        document /= np.linalg.norm(document) or 1
+    return documents
+
+
+def compare_trainers(documents: list[np.ndarray], terms: list[str], params: dict[str, Any]) -> np.ndarray:
+    """Print words a second of both trainers on some documents; return the faster one's vectors, from all of them."""
+    some = documents[:N_DOCUMENTS_TO_TRAIN_ON]
+    skip_gram_shared.train(
+        some[:50], len(terms), {**params, "min_count": 1}, 0
+    )  # compiled here, not in what is timed
+    gensim_about = skip_gram.train(some, terms, params, 0)[1]
+    shared_about = skip_gram_shared.train(some, len(terms), params, 0)[1]
+    speeds = [about["words_per_second"] for about in (gensim_about, shared_about)]
+    print(f"word vectors, gensim              {speeds[0]:10,.0f} words/s")
+    print(
+        f"word vectors, shared negatives    {speeds[1]:10,.0f} words/s   {speeds[1] / speeds[0]:.1f} times faster"
+    )
+    return skip_gram_shared.train(documents, len(terms), {**params, "epochs": 3}, 0)[0]
+
+
+def compare_mixtures(points: np.ndarray) -> None:
+    """Print seconds of EM from one start, ours and scikit-learn's, and that they reach the same likelihood."""
+    (labels, _), start_seconds = timed(cluster, points, N_CLUSTERS, 0)
+    start = np.eye(N_CLUSTERS)[labels]
+    ours, our_seconds = timed(lambda: fit_tied(points, start, spherical=False, max_iter=N_ITERATIONS, tol=0))
+    model = GaussianMixture(N_CLUSTERS, covariance_type="tied", max_iter=N_ITERATIONS, tol=0, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # so few iterations do not converge
+        _, their_seconds = timed(model.fit, points)
+    difference = abs(ours.log_likelihood / model.score(points) - 1)
+    print(f"k-means start, {len(points)} x {points.shape[1]}      {start_seconds:10.2f} s")
+    print(f"{N_ITERATIONS} EM iterations, ours             {our_seconds:10.2f} s")
+    print(
+        f"{N_ITERATIONS} EM iterations, scikit-learn     {their_seconds - start_seconds:10.2f} s   "
+        f"{(their_seconds - start_seconds) / our_seconds:.1f} times slower; likelihoods differ by {difference:.0e}"
+    )
+
+
+def main() -> None:
+    """Print seconds (of one core, whoever else is busy) and peak memory of each part beside the plain way's."""
+    corpus = catalogue.dataset("20ng").load().load()
+    vectors = vectorize(corpus.train_texts, corpus.test_texts, token_rule("scdv"), transductive=True)
+    documents = np.split(vectors.train_ids, vectors.train_offsets[1:-1])
+    documents += np.split(vectors.test_ids, vectors.test_offsets[1:-1])
+    params = {name: value for name, value in word_vectors.DEFAULTS.items() if name != "trainer"} | {
+        "epochs": 1
+    }
+    counts = sp.csr_matrix(sp.vstack([vectors.train_counts, vectors.test_counts]))
+    with threadpool_limits(1):
+        rows = compare_trainers(documents, vectors.terms, params)
+        compare_mixtures(rows[rows.any(axis=1)].astype(np.float64))
+        method = scdv.build(n_clusters=N_CLUSTERS, random_state=0)
+        _, fit_seconds = timed(lambda: method.fit(counts, word_vectors=rows))
+        features, seconds = timed(method.transform, counts)
+        peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+        some = counts[:N_DOCUMENTS_TO_LOOP_OVER, method.terms_]
+        dense, loop_seconds = timed(algorithm_1, some, method)
+    loop_seconds *= counts.shape[0] / N_DOCUMENTS_TO_LOOP_OVER
+    dense[np.abs(dense) < method.threshold_] = 0
+    difference = np.abs(features[:N_DOCUMENTS_TO_LOOP_OVER].toarray() - dense)
+    megabytes = (features.data.nbytes + features.indices.nbytes + features.indptr.nbytes) / 1e6
+    print(f"fit: clusters, idf, threshold     {fit_seconds:10.2f} s")
+    print(f"compose and sparsify, all         {seconds:10.2f} s   {features.shape[0]} documents")
+    print(
+        f"algorithm 1 in loops, all         {loop_seconds:10.2f} s   {loop_seconds / seconds:.0f} times slower"
+    )
+    print(f"largest difference, off threshold {difference[difference < method.threshold_ / 2].max():10.0e}")
+    print(
+        f"features                          {megabytes:10.0f} MB  {features.nnz / np.prod(features.shape):.1%} of them"
+    )
+    print(f"peak memory                       {peak_mb:10.0f} MB")

@@ -1,0 +1,108 @@
+"""Finished runs made up for tests: an index row and the predictions behind it, without computing anything."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from flows.cells import Request
+from tasks.recipe import Reference
+from tasks.store import Job, Store, write_json
+
+CLASSES = ["alt.atheism", "sci.med", "sci.space"]
+
+
+def make_corpus(job: Job) -> None:
+    """Write what is known of a corpus."""
+    job.save_json("corpus", {"target_names": CLASSES, "sha256": {"made.tar": "0" * 64}} | dict(job.params))
+
+
+def make_result(job: Job) -> None:
+    """Write the predictions of the parameters."""
+    job.save_table("predictions", dict(job.params["columns"]))
+
+
+def finish(home: Path, dataset: str, method: str, columns: dict[str, Any], **row: Any) -> dict[str, Any]:
+    """Put a finished run into a results folder and return its index row with its key.
+
+    columns: those of predictions.parquet. row: what differs from an honest run of seed 0 without tuning; its `request`
+    holds what differs in that.
+    """
+    corpus = Reference(
+        "ingest", "tests.made_runs:make_corpus", {"dataset": dataset, "edition": row.pop("edition", 1)}
+    )
+    params = {"method": method, "columns": columns, "row": repr(sorted(row.items()))}
+    result = Reference("evaluate", "tests.made_runs:make_result", params, {"corpus": corpus})
+    store = Store(home / "store")
+    store.ensure(corpus)
+    store.ensure(result)
+    record: dict[str, Any] = {
+        "dataset": dataset,
+        "method": method,
+        "protocol": "honest",
+        "seed": 0,
+        "trials": 0,
+        "probe": "linear-svm",
+        "paper": None,
+        "params": {"C": 1.0},
+        "on_border": [],
+        "metrics": {},
+        "seconds": {"featurize": 1.0, "evaluate": 1.0},
+        "peak_mb": 100.0,
+        "run_id": result.key[::-1][:32],
+        "cached": False,
+        "error": None,
+        "attempt": "",
+        "tracking_uri": f"sqlite:///{home}/mlflow.db",
+        "sweeps": [],
+        "created": time.time(),
+    } | row
+    asked = {"probe": None} | (row.get("request") or {})
+    request = Request(
+        [dataset], [method], [record["seed"]], record["protocol"], paper=record["paper"], **asked
+    )
+    record["request"] = asdict(request)
+    write_json(home / "index" / f"{result.key}.json", record)
+    return record | {"key": result.key}
+
+
+def one_label(
+    home: Path, dataset: str, method: str, target: Sequence[int], predicted: Sequence[int], **row: Any
+) -> dict[str, Any]:
+    """A finished run on documents of one label, its metrics those of its predictions."""
+    import numpy as np
+
+    from evaluation.metrics import score_labels
+
+    columns = {
+        "document": list(range(len(target))),
+        "target": list(map(int, target)),
+        "predicted": list(map(int, predicted)),
+        "average_precision": [float(a == b) / 2 for a, b in zip(target, predicted, strict=True)],
+    }
+    metrics = score_labels(np.array(target), np.array(predicted)) | {
+        "map": float(np.mean(columns["average_precision"]))
+    }
+    return finish(home, dataset, method, columns, **({"metrics": metrics} | row))
+
+
+def several_labels(
+    home: Path, dataset: str, method: str, target: list[list[int]], predicted: list[list[int]], **row: Any
+) -> dict[str, Any]:
+    """A finished run on documents of several labels: right at the top where the first prediction is a true label."""
+    columns = {
+        "document": list(range(len(target))),
+        "target": target,
+        "predicted": predicted,
+        "precision_at_1": [float(bool(p) and p[0] in t) for t, p in zip(target, predicted, strict=True)],
+        "label_ranking_average_precision": [
+            0.5 + 0.5 * (t == p) for t, p in zip(target, predicted, strict=True)
+        ],
+    }
+    both = sum(len({*t} & {*p}) for t, p in zip(target, predicted, strict=True))
+    total = sum(len(t) + len(p) for t, p in zip(target, predicted, strict=True))
+    lraps = sum(columns["label_ranking_average_precision"]) / len(target)
+    return finish(
+        home, dataset, method, columns, metrics={"micro_f1": 2 * both / total, "lraps": lraps}, **row
+    )

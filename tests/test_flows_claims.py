@@ -1,0 +1,404 @@
+"""The ledger of claims on made runs: what is measured, what is judged, what is recorded, and what is run."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+import typer
+from typer.testing import CliRunner
+
+import flows.claims
+from evaluation.claims import METHODS, read_claims
+from evaluation.metrics import per_class
+from flows.claims import COLUMNS, MEASURED, Entry, choose, ledger, read_measured, record, requests
+from flows.cli.claims import claims as command
+from tasks import InputError, catalogue
+from tests.made_runs import CLASSES, finish, one_label
+
+RNG = np.random.default_rng(0)
+TARGET = np.repeat([0, 1, 2], 400)
+BOW = np.where(RNG.random(1200) < 0.80, TARGET, (TARGET + 1) % 3)
+BETTER = np.where(RNG.random(1200) < 0.6, TARGET, BOW)
+FAITHFUL = {"protocol": "faithful", "paper": "scdv-2017"}
+REAL_CEILINGS = flows.claims._ceilings
+CEILINGS = {"reuters-random70": {"precision_at_5": 0.25, "precision_at_1": 1.0, "coverage_error": 1.3}}
+
+
+@pytest.fixture(autouse=True)
+def made_ceilings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No audit is computed, and nothing is written into the repository."""
+    monkeypatch.setattr(flows.claims, "_ceilings", lambda home, name: CEILINGS.get(name, {}))
+    empty = tmp_path / "measured.csv"
+    empty.write_text(",".join(COLUMNS) + "\n")
+    monkeypatch.setattr(flows.claims, "MEASURED", empty)
+
+
+def entry(home: Path, id_: str) -> Entry:
+    (found,) = [entry for entry in ledger(home, choose(id_)) if entry.claim.id == id_]
+    return found
+
+
+def test_an_empty_folder(tmp_path: Path) -> None:
+    """Of 282 claims the impossible and suspect ones are derived, and those that cannot run are known."""
+    entries = {found.claim.id: found for found in ledger(tmp_path, read_claims())}
+    kinds = [found.verdict.kind for found in entries.values()]
+    assert {kind: kinds.count(kind) for kind in set(kinds)} == {
+        "impossible": 7,  # the made ceilings are of precision at 5 alone
+        "suspect": 16,
+        "not runnable": 65,
+        "not yet run": 194,
+    }
+    assert entries["scdv-2017/table-3/twe-1/precision@5"].verdict.reason.startswith(
+        "precision_at_5 is at most 25.00"
+    )
+    assert entries["dcot-2012/abstract/speed"].verdict.kind == "suspect"
+    assert "no data set here" in entries["cfl-2013/figure-4/ag"].verdict.reason
+    assert "--run" in entries["scdv-2017/table-1/bow/accuracy"].verdict.reason
+    assert all("\n" not in found.verdict.reason for found in entries.values())
+
+
+def test_a_method_without_chance_is_bootstrapped(tmp_path: Path) -> None:
+    one_label(tmp_path, "20ng", "counts", TARGET, BOW, **FAITHFUL)
+    found = entry(tmp_path, "scdv-2017/table-1/bow/accuracy")
+    assert found.fresh is not None
+    assert found.fresh.basis == "documents"
+    accuracy = np.mean(BOW == TARGET)
+    assert found.fresh.value == pytest.approx(100 * accuracy)
+    error = 100 * math.sqrt(accuracy * (1 - accuracy) / 1200)
+    assert found.fresh.low == pytest.approx(100 * accuracy - 1.96 * error, abs=0.15)
+    # 79.7 lies inside, but 1,200 documents leave more than a point to each side.
+    assert found.verdict.kind == "undecided"
+    assert "wider than 1 to each side" in found.verdict.reason
+    assert entry(tmp_path, "scdv-2017/table-1/bow/macro-f1").fresh is not None
+
+
+def test_seeds_of_a_random_method_give_its_interval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(METHODS, "LDA", "lsi")
+    assert catalogue.method("lsi").is_seeded
+    for seed, accuracy in enumerate((0.720, 0.722, 0.724)):
+        one_label(tmp_path, "20ng", "lsi", TARGET, BOW, seed=seed, metrics={"accuracy": accuracy}, **FAITHFUL)
+    found = entry(tmp_path, "scdv-2017/table-1/lda/accuracy")
+    assert found.fresh is not None
+    assert (found.fresh.basis, found.fresh.value) == ("seeds", pytest.approx(72.2))
+    assert found.fresh.high == pytest.approx(72.2 + 4.302653 * 0.2 / math.sqrt(3), abs=1e-4)
+    assert found.verdict.kind == "reproduced"
+    assert found.as_json()["measured"]["seeds"] == [0, 1, 2]
+
+
+def test_one_seed_of_a_random_method_decides_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(METHODS, "LDA", "lsi")
+    one_label(tmp_path, "20ng", "lsi", TARGET, BOW, metrics={"accuracy": 0.722}, **FAITHFUL)
+    found = entry(tmp_path, "scdv-2017/table-1/lda/accuracy")
+    assert found.verdict.kind == "undecided"
+    assert "more seeds" in found.verdict.reason
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"protocol": "honest", "paper": None},
+        {"paper": "compressive-features-2013"},
+        {"request": {"probe": "elastic-net"}},
+        {"request": {"labels": {"budget": 100, "draw": 0}}},
+        {"request": {"rule": "words"}},
+        {"request": {"validation": {"n_folds": 2}}},
+        {"error": "it failed"},
+    ],
+)
+def test_other_runs_do_not_count(tmp_path: Path, other: dict[str, Any]) -> None:
+    one_label(tmp_path, "20ng", "counts", TARGET, BOW, **(FAITHFUL | other))
+    assert entry(tmp_path, "scdv-2017/table-1/bow/accuracy").fresh is None
+
+
+def test_a_row_with_another_classifier_is_asked_for_by_it(tmp_path: Path) -> None:
+    paper = {"protocol": "faithful", "paper": "compressive-features-2013"}
+    one_label(tmp_path, "20ng", "counts", TARGET, BOW, request={"probe": "linear-svm"}, **paper)
+    assert entry(tmp_path, "cfl-2013/table-1/20newsgroups/bow-svm/accuracy").fresh is not None
+
+
+def test_the_most_thoroughly_tuned_runs_count(tmp_path: Path) -> None:
+    for trials, accuracy in ((0, 0.5), (20, 0.7), (5, 0.9)):
+        one_label(
+            tmp_path, "20ng", "counts", TARGET, BOW, trials=trials, metrics={"accuracy": accuracy}, **FAITHFUL
+        )
+    found = entry(tmp_path, "scdv-2017/table-1/bow/accuracy").fresh
+    assert found is not None
+    assert found.value == pytest.approx(70)
+
+
+def test_classes_are_judged_by_the_difference_to_bag_of_words(tmp_path: Path) -> None:
+    one_label(tmp_path, "20ng", "counts", TARGET, BOW, **FAITHFUL)
+    for seed in (0, 1):
+        one_label(tmp_path, "20ng", "scdv", TARGET, np.roll(BETTER, 0), seed=seed, **FAITHFUL)
+    found = entry(tmp_path, "scdv-2017/table-2/scdv/precision:sci.med").fresh
+    rates = [per_class(TARGET, predicted, CLASSES)[1]["precision"] for predicted in (BETTER, BOW)]
+    assert found is not None
+    assert found.basis == "difference to counts"
+    assert found.value == pytest.approx(100 * rates[0])
+    assert found.compared == pytest.approx(100 * (rates[0] - rates[1]))
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < found.compared < found.high
+    own = entry(tmp_path, "scdv-2017/table-2/bow/precision:sci.med").fresh
+    assert own is not None
+    assert (own.basis, own.value, own.compared) == ("documents", pytest.approx(100 * rates[1]), own.value)
+    unknown = entry(tmp_path, "scdv-2017/table-2/bow/precision:rec.autos")
+    assert unknown.verdict.reason == "20ng has no class rec.autos"
+
+
+def test_sizes_of_stored_features(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """100 values in 100 rows of 1,000 columns: less than a megabyte, and far less than dense."""
+    from scipy.sparse import random as random_matrix
+
+    from flows.runs import Run
+    from tasks.store import Artifact
+
+    one_label(tmp_path, "20ng", "scdv", TARGET, BOW, **FAITHFUL)
+    features = Artifact(tmp_path / "features", {})
+    features.folder.mkdir()
+    for part in ("train", "test"):
+        matrix = random_matrix(100, 1000, density=0.01, format="csr", dtype=np.float32, rng=0)
+        scipy.sparse.save_npz(features.folder / f"{part}.npz", matrix, compressed=False)
+    monkeypatch.setattr(Run, "open", lambda self, name: features)
+    size = entry(tmp_path, "scdv-2017/section-5/scdv/feature-megabytes").fresh
+    n_bytes = 2 * (1000 * (4 + 4) + 101 * 4)
+    assert size is not None
+    assert size.value == pytest.approx(n_bytes / 1e6, rel=0.25)  # and what the file format adds
+    saved = entry(tmp_path, "scdv-2017/section-4.2.3/scdv/sparsity-at-4-percent").fresh
+    assert saved is not None
+    assert saved.value == pytest.approx(100 * (1 - n_bytes / (2 * 4 * 100 * 1000)), abs=1)
+
+
+def timed(home: Path, method: str, seconds: float, seed: int, **row: Any) -> None:
+    stages = {"featurize": seconds, "evaluate": 1.0}
+    own = {"protocol": "faithful", "paper": "dcot-2012", "timed": True, "attempt": "1.0"}
+    finish(home, "reuters65", method, {"document": [0]}, seconds=stages, seed=seed, **(own | row))
+
+
+def test_seconds_are_ratios_within_one_timed_run(tmp_path: Path) -> None:
+    for seed, factor in enumerate((1.0, 1.1, 0.9)):
+        timed(tmp_path, "dcot", 2.0, seed)
+        timed(tmp_path, "lsi", 50.0 * factor, seed)
+        timed(tmp_path, "tfidf", 1.0, seed, timed=False)
+    timed(tmp_path, "tfidf", 1.0, 0, attempt="2.0")
+    lsi = entry(tmp_path, "dcot-2012/table-1/reuters65/lsi/seconds")
+    assert lsi.fresh is not None
+    assert lsi.fresh.value == pytest.approx(50)
+    assert lsi.fresh.compared == pytest.approx(25 * (1.1 * 0.9) ** (1 / 3))
+    assert lsi.verdict.kind == "reproduced"
+    assert entry(tmp_path, "dcot-2012/table-1/reuters65/tf-idf/seconds").fresh is None  # not in the same run
+    for seed in (0, 1):
+        timed(tmp_path, "lda", 600.0 + seed, seed)
+    own = entry(tmp_path, "dcot-2012/table-1/reuters65/dcot/seconds")
+    assert own.fresh is not None
+    assert own.fresh.basis == "times as fast as lda"
+    assert own.verdict.kind == "better than published"
+
+
+def budget(home: Path, method: str, n_labels: int, draw: int, accuracy: float) -> None:
+    own = {"protocol": "faithful", "paper": "dcot-2012", "metrics": {"accuracy": accuracy}}
+    labels = {"labels": {"budget": n_labels, "draw": draw}}
+    finish(home, "reuters65", method, {"document": [n_labels, draw]}, request=labels, **own)
+
+
+def test_an_order_is_judged_over_the_draws_of_every_budget(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from evaluation.orders import ORDERS, Above
+
+    id_ = "dcot-2012/figure-4/reuters65/order"
+    monkeypatch.setitem(ORDERS, id_, Above("dcot", ("lsi",), (500, 1000)))
+    for draw in range(5):
+        for n_labels in (500, 1000):
+            budget(tmp_path, "dcot", n_labels, draw, 0.90 + 0.001 * draw)
+        budget(tmp_path, "lsi", 500, draw, 0.88 + 0.0012 * draw)
+    assert entry(tmp_path, id_).fresh is None
+    for draw in range(5):
+        budget(tmp_path, "lsi", 1000, draw, 0.91 + 0.0008 * draw)
+    found = entry(tmp_path, id_)
+    assert found.verdict.kind == "not reproduced"
+    assert "dcot against lsi at 1000 labels" in found.verdict.reason
+
+
+def test_a_prefix_is_of_whole_parts() -> None:
+    assert {claim.method for claim in choose("scdv-2017/table-1/bow")} == {"BoW"}
+    assert {claim.place for claim in choose("scdv-2017/table-1/")} == {"table-1"}
+    assert len(choose()) == 282
+
+
+def test_recorded_figures_outlive_the_results_folder(tmp_path: Path) -> None:
+    home = tmp_path / "first"
+    one_label(home, "20ng", "counts", TARGET, BOW, **FAITHFUL)
+    id_ = "scdv-2017/table-1/bow/accuracy"
+    before = ledger(home, choose(id_))
+    assert record(home, before) == 1
+    (row,) = read_measured().values()
+    assert row["data_sha256"] == f"made.tar={'0' * 64}"
+    assert row["command"] == f"textbench claims {id_} --run --record"
+    assert json.loads(row["params"]) == {"counts seed 0": {"C": 1.0}}
+    after = entry(tmp_path / "second", id_)
+    assert after.fresh is None
+    assert after.verdict == before[0].verdict
+    assert after.recorded is not None
+    assert after.recorded.value == pytest.approx(before[0].fresh.value, abs=1e-5)  # type: ignore[union-attr]
+    # A figure measured anew takes the place of the recorded one; others stay.
+    one_label(home, "20ng", "counts", TARGET, BETTER, **FAITHFUL)
+    record(home, ledger(home, choose("scdv-2017/table-1/bow/macro-f1")))
+    assert record(home, ledger(home, choose(id_))) == 1
+    assert len(read_measured()) == 2
+    assert float(read_measured()[id_]["value"]) > float(row["value"])
+
+
+def test_recorded_orders_keep_their_comparisons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from evaluation.orders import ORDERS, Above
+
+    id_ = "dcot-2012/figure-4/reuters65/order"
+    monkeypatch.setitem(ORDERS, id_, Above("dcot", ("lsi",), (500,)))
+    for draw in range(3):
+        budget(tmp_path, "dcot", 500, draw, 0.90 + 0.001 * draw)
+        budget(tmp_path, "lsi", 500, draw, 0.80 + 0.0011 * draw)
+    entries = ledger(tmp_path, choose(id_))
+    record(tmp_path, entries)
+    again = entry(tmp_path / "empty", id_)
+    assert again.verdict.kind == entries[0].verdict.kind == "reproduced"
+
+
+def test_an_impossible_figure_stays_impossible_when_measured(tmp_path: Path) -> None:
+    metrics = {"metrics": {"precision_at_5": 0.24, "precision_at_1": 0.9}}
+    for seed in (0, 1):
+        finish(tmp_path, "reuters-random70", "counts", {"document": [seed]}, seed=seed, **metrics, **FAITHFUL)
+    found = entry(tmp_path, "scdv-2017/table-3/scdv/precision@5")
+    assert found.verdict.kind == "impossible"
+    assert found.verdict.reason.startswith(
+        "precision_at_5 is at most 25.00 on the test documents of reuters-random70"
+    )
+
+
+def test_the_ceilings_of_the_real_documents(
+    data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No list of 5 labels holds more of a document's than it has; what SCDV's table 3 prints is above that."""
+    from tasks import ingest
+    from tasks.store import Store
+
+    monkeypatch.setattr(flows.claims, "_ceilings", REAL_CEILINGS)
+    entries = ledger(tmp_path, choose("scdv-2017/table-3"))
+    corpus = ingest.read_corpus(Store(tmp_path / "store").open(ingest.reference("reuters-random70")))
+    n_labels = np.asarray(corpus.test_targets.sum(axis=1)).ravel()
+    gains = 1 / np.log2(np.arange(2, 7))
+    bounds = {
+        "precision_at_5": 100 * np.minimum(n_labels, 5).mean() / 5,
+        "ndcg_fixed_norm_at_5": 100 * np.mean([gains[:n].sum() for n in n_labels]) / gains.sum(),
+    }
+    for found in entries:
+        metric, printed = found.claim.metric_here or "", found.claim.printed
+        assert printed is not None
+        assert (found.verdict.kind == "impossible") == (metric in bounds), found.claim.id
+        if metric in bounds:
+            assert printed.low > bounds[metric]
+
+
+def test_data_that_would_have_to_be_downloaded_have_no_ceilings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TEXTBENCH_DATA_DIR", raising=False)
+    assert REAL_CEILINGS(tmp_path, "reuters-random70") == {}
+
+
+def test_what_is_missing_is_run_one_seed_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(METHODS, "LDA", "lsi")
+    monkeypatch.setitem(METHODS, "dCoT", "binary")
+    wanted = [*choose("scdv-2017/table-1"), *choose("dcot-2012/table-1/reuters65")]
+    known = {
+        name: entry
+        for name, entry in catalogue.methods().items()
+        if name in ("counts", "lsi", "tfidf", "binary")
+    }
+    monkeypatch.setattr(catalogue, "methods", lambda: known)
+    one, more, last = requests(ledger(tmp_path, wanted))
+    assert (one[0].datasets, one[0].methods, one[0].seeds) == (["20ng"], ["lsi", "counts"], [0])
+    assert (one[0].protocol, one[0].paper, one[1]) == ("faithful", "scdv-2017", False)
+    assert (more[0].methods, more[0].seeds) == (["lsi"], [1, 2, 3, 4])
+    assert (last[0].datasets, last[0].paper, last[0].seeds, last[1]) == (
+        ["reuters65"],
+        "dcot-2012",
+        [0, 1, 2],
+        True,
+    )
+    assert set(last[0].methods) == {"tfidf", "lsi", "binary"}
+
+
+def test_nothing_is_run_again(tmp_path: Path) -> None:
+    one_label(tmp_path, "20ng", "counts", TARGET, BOW, **FAITHFUL)
+    assert requests(ledger(tmp_path, choose("scdv-2017/table-1/bow/accuracy"))) == []
+
+
+def test_trials_are_asked_for(tmp_path: Path) -> None:
+    one_label(tmp_path, "20ng", "counts", TARGET, BOW, **FAITHFUL)
+    ((request, is_timed),) = requests(ledger(tmp_path, choose("scdv-2017/table-1/bow")), trials=10)
+    assert (request.trials, request.methods, is_timed) == (10, ["counts"], False)
+
+
+def run(*arguments: object, code: int = 0) -> str:
+    app = typer.Typer()
+    app.command()(command)
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if isinstance(result.exception, InputError):
+        raise result.exception
+    assert result.exit_code == code, result.output
+    return result.stdout
+
+
+def test_json_is_all_that_is_printed() -> None:
+    rows = [json.loads(line) for line in run("--json").splitlines()]
+    assert [row["id"] for row in rows] == [claim.id for claim in read_claims()]
+    assert rows[0]["published"] == 84.6
+    assert {"verdict", "reason", "measured", "recorded", "unit"} <= rows[0].keys()
+
+
+def test_the_table_counts_the_verdicts() -> None:
+    text = " ".join(run("--paper", "dcot-2012").split())
+    assert "13 claims: 7 not yet run, 5 not runnable, 1 suspect." in text
+    few = " ".join(run("dcot-2012/abstract").split())
+    assert "the paper's own seconds give ratios of 26 over LSI on reuters65" in few
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--paper", "scdv"], "did you mean scdv-2017?"),
+        (
+            ["scdv-2017/tabel-1/bow"],
+            "no claim's id begins with 'scdv-2017/tabel-1/bow'; did you mean scdv-2017/table-1/bow",
+        ),
+        (["--trials", "-1"], "--trials must be at least 0, got -1"),
+        (["--data-dir", "/nowhere"], "--data-dir /nowhere is not a folder"),
+    ],
+)
+def test_bad_input_is_one_line(arguments: list[str], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        run(*arguments)
+    assert message in str(caught.value)
+
+
+def test_the_repositorys_record_is_sound() -> None:
+    """Every recorded row names a claim, holds its figure inside its interval, and says where it comes from."""
+    import csv
+
+    ids = {claim.id for claim in read_claims()}
+    with MEASURED.open(encoding="utf-8", newline="") as stream:
+        reader = csv.DictReader(stream)
+        assert tuple(reader.fieldnames or ()) == COLUMNS
+        rows = list(reader)
+    assert len({row["id"] for row in rows}) == len(rows)
+    for row in rows:
+        assert row["id"] in ids
+        assert row["commit"]
+        assert row["hardware"]
+        assert row["data_sha256"]
+        if row["low"]:
+            assert float(row["low"]) <= float(row["compared"]) <= float(row["high"]), row["id"]

@@ -1,0 +1,191 @@
+"""`textbench retrieve`: planning, the flow from end to end on a small collection, its tables, and bad input."""
+
+import contextlib
+import json
+import sqlite3
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from evaluation.ranking_measures import MEASURES, read_run
+from flows.cli import app
+from flows.ranking_tables import HEADINGS, render
+from flows.rankings import Request, compare, plan, result_row, row
+from tasks import InputError
+from tasks.store import Store
+from tests.commands import textbench
+from tests.test_tasks_retrieve import collection
+
+Command = Callable[..., Any]
+
+
+@pytest.fixture
+def refused() -> Command:
+    """Return the one line with which a command refuses its input."""
+
+    def invoke(*arguments: object) -> str:
+        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+        assert isinstance(result.exception, InputError), result.output
+        assert "\n" not in str(result.exception)
+        return str(result.exception)
+
+    return invoke
+
+
+def own(folder: Path) -> dict[str, Any]:
+    files = collection(folder)
+    return {"documents": files.documents, "queries": files.queries, "qrels": files.qrels}
+
+
+def options(folder: Path) -> list[str]:
+    return [part for name, path in own(folder).items() for part in (f"--{name}", path)]
+
+
+def test_the_plan_has_a_cell_for_each_ranker_collection_and_seed(tmp_path: Path) -> None:
+    cells = plan(Request(["cranfield"], ["lm", "lm+lsi", "lm"], [0, 1], own=own(tmp_path)))
+    assert len({cell.key for cell in cells}) == len(cells) == 8
+    assert {cell.dataset for cell in cells} == {"cranfield", "own-documents"}
+    assert "featurize" in cells[2].references and "featurize" not in cells[0].references
+
+
+def test_faithful_tunes_nothing() -> None:
+    honest, faithful = (
+        plan(Request(["cacm"], ["lm"], protocol=protocol, trials=9))[0] for protocol in ("honest", "faithful")
+    )
+    assert (honest.trials, honest.settings["n_folds"]) == (9, 5)
+    assert (faithful.trials, faithful.settings["n_folds"]) == (0, 1)
+    assert honest.key != faithful.key
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"collections": ["cranfeld"]}, "there is no collection 'cranfeld'; did you mean cranfield"),
+        ({"rankers": ["lmm"]}, "there is no ranker 'lmm'"),
+        ({"judgments": "all"}, "there is no policy of judgments 'all'"),
+        ({"n_folds": 1}, "--folds must be at least 2, got 1"),
+        ({"trials": -1}, "--trials must be at least 0, got -1"),
+        ({"rule": "lettres"}, "there is no token rule 'lettres'; did you mean letters"),
+        ({"seeds": []}, "at least one collection, one ranker and one seed"),
+    ],
+)
+def test_bad_requests(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        plan(Request(**({"collections": ["cranfield"], "rankers": ["lm"]} | change)))
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--protocol", "fair"], "--protocol must be honest or faithful, got 'fair'"),
+        (["--seeds", "0"], "--seeds must lie in 1 .. 1000, got 0"),
+        (["--format", "trec"], "--format and --fields describe your own collection and need --documents"),
+        (
+            ["--documents", "."],
+            "your own collection needs --documents, --queries, --qrels; --queries is missing",
+        ),
+    ],
+)
+def test_bad_options(arguments: list[str], message: str, refused: Command) -> None:
+    assert refused("retrieve", *arguments) == message
+
+
+def test_bad_files_stop_the_run_before_it_begins(tmp_path: Path, refused: Command) -> None:
+    asked = options(tmp_path)
+    run = tmp_path / "theirs.run"
+    run.write_text("q0 Q0 d0 1 0.5\n")
+    found = refused("retrieve", *asked, "-m", "lm", "--run", run)
+    assert found.startswith("theirs.run, line 1: a run's line is `query Q0 document rank score tag`")
+    (tmp_path / "queries.jsonl").write_text("{}\n")
+    assert "queries.jsonl, line 1: it needs id" in refused("retrieve", *asked, "-m", "lm")
+
+
+def test_from_end_to_end(tmp_path: Path) -> None:
+    home, out = tmp_path / "home", tmp_path / "out"
+    asked = [*options(tmp_path), "--trials", "6", "-m", "bm25", "-m", "lm+lsi(n_components=4)"]
+    output, _ = textbench(
+        "retrieve", *asked, "-m", "lm+lsi(n_components=0)", "--json", "--write", str(out), home=home, code=1
+    )
+    lines = [json.loads(line) for line in output.splitlines()]
+    assert [line["ranker"] for line in lines] == ["bm25", "lm+lsi(n_components=4)", "lm+lsi(n_components=0)"]
+    assert "n_components must be a whole number from 1: got 0" in lines[2]["error"]
+    for line in lines[:2]:
+        assert line["collection"] == "own-documents" and line["judgments"] == "positive"
+        assert line["measures"].keys() == set(MEASURES) and line["run_id"]
+        assert line["left_out"]["queries without relevant documents"] == 0
+        for name, value in line["measures"].items():
+            assert value == pytest.approx(np.mean([query[name] for query in line["per_query"].values()]))
+    written = read_run((out / "own-documents-bm25-seed0.run").read_text().splitlines(), "run")
+    assert len(written) == 20 and (out / "own-documents.qrels").exists()
+    # Again, with a run made elsewhere: nothing is computed, and no second MLflow run is made.
+    theirs = tmp_path / "theirs.run"
+    theirs.write_text((out / "own-documents-bm25-seed0.run").read_text())
+    output, _ = textbench("retrieve", *asked, "--json", "--run", str(theirs), home=home)
+    again = [json.loads(line) for line in output.splitlines()]
+    assert [line.get("cached") for line in again] == [True, True, None]
+    assert again[0]["run_id"] == lines[0]["run_id"]
+    assert again[2]["ranker"] == "theirs"
+    assert again[2]["measures"] == pytest.approx(again[0]["measures"])
+    with contextlib.closing(sqlite3.connect(home / "mlflow.db")) as database:
+        (finished,) = database.execute("SELECT count(*) FROM runs WHERE status = 'FINISHED'").fetchone()
+    assert finished == 2
+
+
+def computed(tmp_path: Path, rankers: list[str], seeds: list[int]) -> tuple[list[Any], Store]:
+    store = Store(tmp_path / "store", isolated=False)
+    cells = plan(Request([], rankers, seeds, trials=0, own=own(tmp_path)))
+    for cell in cells:
+        store.ensure(cell.references["evaluate"])
+    return cells, store
+
+
+def test_all_pairs_are_compared_on_the_same_queries(tmp_path: Path) -> None:
+    from evaluation.ranking_measures import randomisation_test
+
+    cells, store = computed(tmp_path, ["bm25", "lm", "tfidf"], [0, 1])
+    tests = compare(cells, store)
+    assert len(tests) == 3
+    assert all(test["difference"] >= 0 and test["p"] <= test["p_holm"] <= 1 for test in tests)
+    values = {
+        cell.method: store.open(cell.references["evaluate"]).table("per_query")["map"].to_numpy()
+        for cell in cells
+    }
+    for test in tests:
+        assert test["p"] == randomisation_test(values[test["better"]], values[test["worse"]])
+
+
+def test_the_table_names_the_policy_and_what_was_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    cells, store = computed(tmp_path, ["bm25", "lm"], [0])
+    rows = [result_row(cell, store) for cell in cells]
+    rows[1] = row(cells[1], "ran over its time limit")
+    render(cells, rows, [], store)
+    printed = capsys.readouterr().out
+    assert "own-documents, honest: 20 queries, codes from 1 count as relevant; nothing tuned" in printed
+    assert f"{100 * rows[0]['metrics']['map']:.1f}" in printed
+    assert "own-documents lm seed 0: ran over its time limit" in printed
+    assert HEADINGS.keys() == MEASURES.keys()
+
+
+def test_several_collections_are_shown_in_the_shape_of_table_6(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    cells, store = computed(tmp_path, ["bm25", "lm"], [0, 1])
+    rows = [result_row(cell, store) for cell in cells]
+    others = [replace(cell, dataset="other") for cell in cells]
+    render([*cells, *others], [*rows, *rows[:2], *(row(cell, "failed") for cell in cells[2:])], [], store)
+    printed = capsys.readouterr().out
+    figures = [f"{result['metrics']['map']:.4f}" for result in rows[::2]]
+    lines = [line for line in printed.splitlines() if "own-documents" in line and figures[0] in line]
+    assert figures[1] in lines[0]
+    other = next(line for line in printed.splitlines() if line.startswith("│ other"))
+    assert figures[0] in other and "-" in other
