@@ -41,7 +41,8 @@ class LinearProbe(ABC):
     The features are divided by one number s, the root mean square of the training rows' norms. This only
     reparametrises C (training on X/s with C is training on X with C/s^2 and a bias feature of s), so that one
     grid of C serves counts, unit rows and singular vectors alike; SVMlight's default, C = 1/mean(x.x), is C =
-    1 here. No relative scale between features changes. The bias is penalised like a weight.
+    1 here. No relative scale between features changes. The bias is penalised like a weight. With `scaled`
+    false s is 1, and C is that of the features as given: how papers give theirs.
 
     X: csr or dense (n_documents, n_features), any real dtype, never modified. y: (n_documents,) ints, or, for
     several labels a document, a csr or dense indicator (n_documents, n_labels): then each label is a problem
@@ -54,10 +55,13 @@ class LinearProbe(ABC):
     ValueError if C is not positive, shapes differ or there is no document.
     """
 
-    def __init__(self, C: float = 1.0, random_state: int = 0, max_iter: int = 10_000) -> None:
+    def __init__(
+        self, C: float = 1.0, random_state: int = 0, max_iter: int = 10_000, scaled: bool = True
+    ) -> None:
         self.C = C
         self.random_state = random_state
         self.max_iter = max_iter
+        self.scaled = scaled
 
     @abstractmethod
     def _fit_label(self, documents: Any, label: int, y: np.ndarray) -> None:
@@ -83,8 +87,11 @@ class LinearProbe(ABC):
     def _prepared(self, X: "np.ndarray | csr_matrix", y: "np.ndarray | csr_matrix") -> Any:
         """The documents as the solver wants them, with `shape`; sets `scale_`."""
         check_documents(X, y)
-        self.scale_: Any = _root_mean_square_norm(X)
+        self.scale_: Any = self._scale(X)
         return _divided(X, self.scale_)
+
+    def _scale(self, X: "np.ndarray | csr_matrix") -> float:
+        return _root_mean_square_norm(X) if self.scaled else 1.0
 
     def _fit(self, documents: Any, y: "np.ndarray | csr_matrix") -> Self:
         if not self.C > 0:
@@ -151,6 +158,7 @@ class LinearProbe(ABC):
             "C": self.C,
             "random_state": self.random_state,
             "max_iter": self.max_iter,
+            "scaled": self.scaled,
         }
         return arrays | ({} if self.thresholds_ is None else {"thresholds": self.thresholds_})
 
@@ -158,6 +166,7 @@ class LinearProbe(ABC):
     def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
         """The fitted probe that `to_arrays` described."""
         probe = cls(float(arrays["C"]), int(arrays["random_state"]), int(arrays["max_iter"]))
+        probe.scaled = bool(arrays["scaled"])
         probe.coef_ = np.asarray(arrays["coef"])
         probe.intercept_ = np.asarray(arrays["intercept"])
         probe.classes_ = np.asarray(arrays["classes"])
@@ -212,7 +221,7 @@ class LinearSVMProbe(LiblinearProbe):
         if suits_dual_descent(X, full):
             from evaluation.dual_descent import DualPath  # it loads numba, which takes a second
 
-            self.scale_ = _root_mean_square_norm(X)
+            self.scale_ = self._scale(X)
             return DualPath(X, full, self.scale_, self.random_state)
         return super()._prepared(X, y)
 

@@ -1,30 +1,52 @@
-"""Moves of the local search: cover a window of a document again, count the change exactly, take back what does not pay.
+"""Moves of the local search: cover a window of a document again, count the change exactly, undo what does not pay.
 
 A window begins and ends where a pointer does, so pointers outside it stay as they are. Inside, all are taken away and
-the cheapest cover at the prices that now hold is put down: a k-gram that someone else still uses costs its pointer,
-any other its entry too. `usage` follows every change, and an entry is paid when its first pointer comes and repaid
-when its last goes.
+the cheapest cover at the prices that now hold is put down: a k-gram that someone else still uses costs its pointer, any
+other its entry too. `usage` follows every change: an entry is paid when its first pointer comes and repaid when its
+last one goes.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
+from featurizers._compressive_index import ONCE, OUTSIDE
 from featurizers._compressive_kernels import kernel
 
 LOG = 1 << 20  # places one move may change; one that would change more is not made
 SMALL = 1e-7  # a fall of the cost below this is rounding
+FAVOUR = 0.999  # of a pointer's price, for a k-gram that is tried: it is used where it is as good as another
+
+
+class State(NamedTuple):
+    """A cover that is being changed, and prices.
+
+    kgram, offsets: as in `Index`. span: uint8 (n_words,). usage: int32 (n_kgrams,), pointers of the cover to each
+    k-gram. entry: float64 (n_kgrams,), what each costs in the dictionary; costs: float64 (max_length,), the same by
+    length. pointer: the price of a pointer.
+    """
+
+    kgram: np.ndarray
+    offsets: np.ndarray
+    span: np.ndarray
+    usage: np.ndarray
+    entry: np.ndarray
+    costs: np.ndarray
+    pointer: float
+
+
+class Places(NamedTuple):
+    """Where k-grams occur: `start`, `where` and `lengths` of `Index`."""
+
+    start: np.ndarray
+    where: np.ndarray
+    lengths: np.ndarray
 
 
 @kernel
-def cover_documents_again(
-    kgram: np.ndarray,
-    offsets: np.ndarray,
-    span: np.ndarray,
-    usage: np.ndarray,
-    entry: np.ndarray,
-    costs: np.ndarray,
-    pointer: float,
-) -> float:
+def cover_documents_again(state: State) -> float:
     """Cover each document again, whole, where that lowers the cost; return by how much it fell in all."""
+    offsets = state.offsets
     longest = 0
     for d in range(len(offsets) - 1):
         longest = max(longest, offsets[d + 1] - offsets[d])
@@ -33,72 +55,46 @@ def cover_documents_again(
     fell = 0.0
     for d in range(len(offsets) - 1):
         low, high = offsets[d], offsets[d + 1]
-        change, n_log = _cover_again(
-            kgram, low, low, high, span, usage, entry, costs, pointer, -1, 0.0, scratch, log, 0
-        )
+        change, n_log = _cover_again(state, low, low, high, -1, 0.0, scratch, log, 0)
         if change < -SMALL:
             fell -= change
         else:
-            _take_back(kgram, span, usage, log, n_log)
+            _undo(state, log, n_log)
     return fell
 
 
 @kernel
-def try_each(
-    kgram: np.ndarray,
-    offsets: np.ndarray,
-    span: np.ndarray,
-    usage: np.ndarray,
-    entry: np.ndarray,
-    costs: np.ndarray,
-    pointer: float,
-    start: np.ndarray,
-    where: np.ndarray,
-    lengths: np.ndarray,
-    candidates: np.ndarray,
-    add: bool,
-    margin: int,
-) -> float:
-    """Drop (or add) each candidate k-gram wherever it is used (or occurs), if that lowers the cost; return the fall."""
-    k = kgram.shape[1]
-    scratch = _scratch(16 * k)
+def try_each(state: State, places: Places, candidates: np.ndarray, add: bool, margin: int) -> float:
+    """Drop (or add) each candidate k-gram wherever it is used (or occurs), if that lowers the cost; return the fall.
+
+    Windows reach `margin` words beyond the k-gram on both sides.
+    """
+    room = 64 * state.kgram.shape[1]  # more than a window changes
+    scratch = _scratch(room)
     log = np.empty((LOG, 2), dtype=np.int64)
+    price = state.pointer * FAVOUR if add else np.inf
     fell = 0.0
     for g in candidates:
-        if (usage[g] > 0) == add:
+        if (state.usage[g] > 0) == add:
             continue
         change, n_log = 0.0, 0
-        favour = pointer * 0.999 if add else np.inf
-        for o in range(start[g], start[g + 1]):
-            i = where[o]
-            if not add and span[i] != lengths[g]:
+        for o in range(places.start[g], places.start[g + 1]):
+            i = places.where[o]
+            if not add and state.span[i] != places.lengths[g]:
                 continue
-            d = np.searchsorted(offsets, i, side="right") - 1
-            low, high = _window(span, offsets[d], offsets[d + 1], i, lengths[g], margin)
-            step, n_log = _cover_again(
-                kgram,
-                offsets[d],
-                low,
-                high,
-                span,
-                usage,
-                entry,
-                costs,
-                pointer,
-                g,
-                favour,
-                scratch,
-                log,
-                n_log,
-            )
+            d = np.searchsorted(state.offsets, i, side="right") - 1
+            first, last = state.offsets[d], state.offsets[d + 1]
+            low, high = _window(state.span, first, last, i, places.lengths[g], margin)
+            step, n_log = _cover_again(state, first, low, high, g, price, scratch, log, n_log)
             change += step
-            if n_log > LOG - 64 * k or (not add and change > entry[g]):
+            # What is left of a drop can save the entry at most.
+            if n_log > LOG - room or (not add and change > state.entry[g]):
                 change = np.inf
                 break
         if change < -SMALL:
             fell -= change
         else:
-            _take_back(kgram, span, usage, log, n_log)
+            _undo(state, log, n_log)
     return fell
 
 
@@ -121,38 +117,63 @@ def _window(span: np.ndarray, first: int, last: int, place: int, length: int, ma
 
 @kernel
 def _cover_again(
-    kgram: np.ndarray,
+    state: State,
     first: int,
     low: int,
     high: int,
-    span: np.ndarray,
-    usage: np.ndarray,
-    entry: np.ndarray,
-    costs: np.ndarray,
-    pointer: float,
     special: int,
-    special_price: float,
+    price: float,
     scratch: tuple[np.ndarray, np.ndarray, np.ndarray],
     log: np.ndarray,
     n_log: int,
 ) -> tuple[float, int]:
-    """Replace the pointers that start in low ... high - 1; return the change of the cost and the length of the log.
+    """Replace the pointers that start in low ... high - 1, in a document that begins at `first`.
 
-    `special` is a k-gram with a price of its own. Old lengths go to the log, so that the change can be taken back.
+    `special` is a k-gram with a price of its own. Returns the change of the cost and the new length of the log, which
+    gets what stood at each place before.
     """
-    k = kgram.shape[1]
+    span = state.span
     reach = low  # words before it are covered by the pointer before the window
-    for s in range(low - 1, max(first, low - k) - 1, -1):
+    for s in range(low - 1, max(first, low - state.kgram.shape[1]) - 1, -1):
         if span[s] > 0:
             reach = s + span[s]
             break
     change = 0.0
     for s in range(low, high):
         if span[s] > 0:
-            change -= pointer + _release(kgram, span, usage, entry, costs, s)
+            change -= state.pointer + _release(state, s)
             log[n_log, 0], log[n_log, 1] = s, span[s]
             n_log += 1
             span[s] = 0
+    if not _plan(state, low, high, reach, special, price, scratch):
+        return np.inf, n_log
+    _, back, length = scratch
+    j = high - low
+    while back[j] > 0:
+        s = low + j - back[j]
+        span[s] = length[j]
+        change += state.pointer + _claim(state, s)
+        log[n_log, 0], log[n_log, 1] = s, 0
+        n_log += 1
+        j -= back[j]
+    return change, n_log
+
+
+@kernel
+def _plan(
+    state: State,
+    low: int,
+    high: int,
+    reach: int,
+    special: int,
+    price: float,
+    scratch: tuple[np.ndarray, np.ndarray, np.ndarray],
+) -> bool:
+    """Find the cheapest cover of the words from `reach` to high - 1 into `scratch`; return whether there is one.
+
+    best[j]: the least that covers the window's first j words; back[j], length[j]: how far before j its last pointer
+    starts, and how long that is. As in `_compressive_cover`, but a pointer may run over the end of the window.
+    """
     best, back, length = scratch
     n = high - low
     for j in range(n + 1):
@@ -160,65 +181,50 @@ def _cover_again(
         back[j] = 0
     for s in range(n):
         cheapest, longest = np.inf, 0
-        # A pointer may run over the end of the window, whose words are covered anyway.
-        for t in range(k, 0, -1):
-            g = kgram[low + s, t - 1]
-            if g == special and g >= 0:
-                cost = special_price
-            elif g >= 0:
-                cost = pointer if usage[g] > 0 else pointer + entry[g]
-            elif g == -1:
-                cost = pointer + costs[t - 1]
-            else:
+        for t in range(state.kgram.shape[1], 0, -1):
+            g = state.kgram[low + s, t - 1]
+            if g == OUTSIDE:
                 continue
+            if g == ONCE:
+                cost = state.pointer + state.costs[t - 1]
+            elif g == special:
+                cost = price
+            else:
+                cost = state.pointer if state.usage[g] > 0 else state.pointer + state.entry[g]
             if cost < cheapest:
                 cheapest, longest = cost, t
             j = min(s + t, n)
             if best[s] + cheapest < best[j]:
                 best[j], back[j], length[j] = best[s] + cheapest, j - s, longest
-    if best[n] == np.inf:
-        return np.inf, n_log
-    j = n
-    while back[j] > 0:
-        s = low + j - back[j]
-        span[s] = length[j]
-        log[n_log, 0], log[n_log, 1] = s, 0
-        n_log += 1
-        change += pointer + _claim(kgram, span, usage, entry, costs, s)
-        j -= back[j]
-    return change, n_log
+    return best[n] < np.inf
 
 
 @kernel
-def _release(
-    kgram: np.ndarray, span: np.ndarray, usage: np.ndarray, entry: np.ndarray, costs: np.ndarray, s: int
-) -> float:
+def _release(state: State, s: int) -> float:
     """Count one user less of the k-gram that the pointer at s uses; return what that saves of the dictionary."""
-    g = kgram[s, span[s] - 1]
+    g = state.kgram[s, state.span[s] - 1]
     if g < 0:
-        return costs[span[s] - 1]
-    usage[g] -= 1
-    return entry[g] if usage[g] == 0 else 0.0
+        return state.costs[state.span[s] - 1]
+    state.usage[g] -= 1
+    return state.entry[g] if state.usage[g] == 0 else 0.0
 
 
 @kernel
-def _claim(
-    kgram: np.ndarray, span: np.ndarray, usage: np.ndarray, entry: np.ndarray, costs: np.ndarray, s: int
-) -> float:
+def _claim(state: State, s: int) -> float:
     """Count one user more of the k-gram that the pointer at s uses; return what the dictionary grows by."""
-    g = kgram[s, span[s] - 1]
+    g = state.kgram[s, state.span[s] - 1]
     if g < 0:
-        return costs[span[s] - 1]
-    usage[g] += 1
-    return entry[g] if usage[g] == 1 else 0.0
+        return state.costs[state.span[s] - 1]
+    state.usage[g] += 1
+    return state.entry[g] if state.usage[g] == 1 else 0.0
 
 
 @kernel
-def _take_back(kgram: np.ndarray, span: np.ndarray, usage: np.ndarray, log: np.ndarray, n_log: int) -> None:
+def _undo(state: State, log: np.ndarray, n_log: int) -> None:
     for e in range(n_log - 1, -1, -1):
         s = log[e, 0]
-        if span[s] > 0 and kgram[s, span[s] - 1] >= 0:
-            usage[kgram[s, span[s] - 1]] -= 1
-        span[s] = log[e, 1]
-        if span[s] > 0 and kgram[s, span[s] - 1] >= 0:
-            usage[kgram[s, span[s] - 1]] += 1
+        if state.span[s] > 0:
+            _release(state, s)
+        state.span[s] = log[e, 1]
+        if state.span[s] > 0:
+            _claim(state, s)

@@ -11,10 +11,9 @@ import numpy as np
 from featurizers._compressive_cover import FREE, cheapest_cover, usage_of
 from featurizers._compressive_index import Index
 from featurizers._compressive_kernels import in_parallel, kernel, shares
-from featurizers._compressive_moves import cover_documents_again, try_each
+from featurizers._compressive_moves import Places, State, cover_documents_again, try_each
 
 PASSES = 12  # of the amortised start; more change little
-MARGIN=[5]
 WORTH = 0.8  # share of its entry's cost that an unused k-gram must seem to save before it is tried
 ENOUGH = 2e-5  # a round that lowers the cost by less than this share of it is the last
 
@@ -40,16 +39,18 @@ def improve(
     """Lower the cost of the cover `span` in place, until a round changes next to nothing; return the fall."""
     usage = usage_of(index, span)
     entry = costs[index.lengths - 1]
-    state = (index.kgram, index.offsets, span, usage, entry, costs, pointer_cost + FREE)
-    places = (index.start, index.where, index.lengths)
+    state = State(index.kgram, index.offsets, span, usage, entry, costs, pointer_cost + FREE)
+    places = Places(index.start, index.where, index.lengths)
     scale = pointer_cost * np.count_nonzero(span) + entry[usage > 0].sum()
     total = 0.0
-    for _ in range(rounds):
-        fell = cover_documents_again(*state)
-        fell += try_each(*state, *places, _worth_dropping(usage, entry, pointer_cost), False, MARGIN[_%len(MARGIN)])
-        fell += try_each(*state, *places, _worth_adding(index, usage, entry, costs, pointer_cost), True, MARGIN[_%len(MARGIN)])
+    for r in range(rounds):
+        # In wide windows neighbours change too; in narrow ones they hold their entries open. Both find moves.
+        margin = index.max_length if r % 2 == 0 else 0
+        fell = cover_documents_again(state)
+        fell += try_each(state, places, _worth_dropping(usage, entry, pointer_cost), False, margin)
+        fell += try_each(state, places, _worth_adding(index, usage, entry, costs, pointer_cost), True, margin)
         total += fell
-        if fell <= ENOUGH * scale:
+        if r > 0 and fell <= ENOUGH * scale:
             break
     return total
 
@@ -94,28 +95,24 @@ def _distances(
     k = kgram.shape[1]
     for d in range(begin, end):
         low, high = offsets[d], offsets[d + 1]
-        best = 0.0  # of a document's end
-        for i in range(high - 1, low - 1, -1):
-            best = np.inf
-            # The word i must be covered by a pointer that starts at it or before it.
-            for s in range(i, max(low, i - k + 1) - 1, -1):
-                for t in range(i - s + 1, min(k, high - s) + 1):
-                    g = kgram[s, t - 1]
-                    cost = price[g] if g >= 0 else once[t - 1]
-                    rest = after[s + t] if s + t < high else 0.0
-                    best = min(best, cost + rest)
-            after[i] = best
-        whole = best
-        for i in range(low, high):
-            before[i] = np.inf
-        before[low] = -whole
+        before[low:high] = np.inf
+        after[low:high] = np.inf
+        for e in range(high, low, -1):
+            rest = after[e] if e < high else 0.0
+            cheapest = np.inf
+            for t in range(min(k, e - low), 0, -1):
+                g = kgram[e - t, t - 1]
+                cheapest = min(cheapest, price[g] if g >= 0 else once[t - 1])
+                after[e - t] = min(after[e - t], rest + cheapest)
         for s in range(low, high):
+            so_far = before[s] if s > low else -after[low]
+            before[s] = so_far
             cheapest = np.inf
             for t in range(min(k, high - s), 0, -1):
                 g = kgram[s, t - 1]
                 cheapest = min(cheapest, price[g] if g >= 0 else once[t - 1])
                 if s + t < high:
-                    before[s + t] = min(before[s + t], before[s] + cheapest)
+                    before[s + t] = min(before[s + t], so_far + cheapest)
 
 
 @kernel

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from threadpoolctl import threadpool_info
 
 BLOCK = 64
+PIECE = 8192  # documents whose rows of a block fit there too
 # Only the fusing of a product and a sum into one instruction is allowed; sums keep their order.
 CONTRACT = {"contract"}
 
@@ -72,7 +73,6 @@ def gram(A: sp.csr_matrix, At: sp.csr_matrix) -> np.ndarray:
 
 def conjugate_gradients(
     A: sp.csr_matrix,
-    At: sp.csr_matrix,
     p: float,
     diagonal: np.ndarray,
     preconditioner: np.ndarray,
@@ -82,14 +82,15 @@ def conjugate_gradients(
 ) -> tuple[int, float]:
     """Solve C (p A A^T + diag(diagonal)) M = T, C = I - 11^T/n, for columns that sum to 0; M takes T's place.
 
-    A: csr (n, m); At: its transpose; diagonal and preconditioner: (n,), positive; T: dense (n, r), C-contiguous,
-    each column summing to 0. A block of columns stops when |residual| <= tol |column| in each of them. Returns
-    the most steps a block took and the largest relative residual, |T - C (...) M| / |T| computed anew at the end.
+    A: csr (n, m); diagonal and preconditioner: (n,), positive; T: dense (n, r), C-contiguous, each column summing to
+    0. A block of columns stops when |residual| <= tol |column| in each of them. Returns the most steps a block took
+    and the largest relative residual, |T - C (...) M| / |T| computed anew at the end.
     """
     starts = range(0, T.shape[1], BLOCK)
     steps = np.zeros(len(starts), dtype=int)
     residuals = np.zeros(len(starts))
-    system = (A.indptr, A.indices, A.data, At.indptr, At.indices, At.data, A.dtype.type(p))
+    At = _transposed_by_pieces(A)
+    system = (A.indptr, A.indices, A.data, At.indptr, At.indices, At.data, A.shape[1], A.dtype.type(p))
 
     def block(i: int) -> None:
         columns = slice(starts[i], starts[i] + BLOCK)
@@ -102,12 +103,24 @@ def conjugate_gradients(
     return int(steps.max()), float(residuals.max())
 
 
+def _transposed_by_pieces(A: sp.csr_matrix) -> sp.csr_matrix:
+    """Return A^T in pieces of `PIECE` columns, one below the other: (n_pieces * m, n).
+
+    The rows of a dense block that a piece reads stay in the cache, however many documents there are.
+    """
+    n, m = A.shape
+    rows = np.repeat(np.arange(n), np.diff(A.indptr))
+    shape = ((n - 1) // PIECE + 1) * m, n
+    return sp.csr_matrix((A.data, (rows // PIECE * m + A.indices, rows)), shape=shape)
+
+
 @numba.njit(nogil=True, cache=True, fastmath=CONTRACT)
 def _multiply(indptr, indices, data, B, out):  # type: ignore[no-untyped-def]
-    width = B.shape[1]
+    """out <- A B, or, where A has several times as many rows as `out`, the sum over its pieces of piece B."""
+    width, m = B.shape[1], len(out)
+    out[:] = 0
     for i in range(len(indptr) - 1):
-        row = out[i]
-        row[:] = 0
+        row = out[i % m]
         k, end = indptr[i], indptr[i + 1]
         while k + 4 <= end:  # four at a time: the row is read and written a quarter as often
             a0, a1, a2, a3 = data[k], data[k + 1], data[k + 2], data[k + 3]
@@ -136,12 +149,12 @@ def _gram_rows(indptr, indices, data, t_indptr, t_indices, t_data, first, step, 
 
 @numba.njit(nogil=True, cache=True, fastmath=CONTRACT)
 def _conjugate_gradients(  # type: ignore[no-untyped-def]
-    indptr, indices, data, t_indptr, t_indices, t_data, p, diagonal, preconditioner, T, tol, max_iter
+    indptr, indices, data, t_indptr, t_indices, t_data, m, p, diagonal, preconditioner, T, tol, max_iter
 ):
     n, width = T.shape
     _centre(T)  # to the last digit, or the system has no solution
     M, R, Z = np.zeros_like(T), T.copy(), np.empty_like(T)
-    V = np.empty((len(t_indptr) - 1, width), T.dtype)
+    V = np.empty((m, width), T.dtype)
     _precondition(preconditioner, R, Z)
     P, Q = Z.copy(), np.empty_like(T)
     wanted = tol * np.sqrt(_dots(T, T))

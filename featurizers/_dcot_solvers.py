@@ -84,10 +84,11 @@ class FirstLayer:
             self._solve_dual(M, p, extra)
         else:
             n_iter, residual = self._solve_cg(M, p, extra, tol, max_iter)
-        weights = multiply(self._transposed, M)
-        scatter = (self.scatter + extra).astype(M.dtype)[:, None]
-        np.divide(weights, scatter, out=weights, where=scatter > 0)
-        bias = self.mean[self.prototypes] - p * (self.mean @ weights)
+        scales = _inverse(self.scatter + extra)
+        scaled = self._transposed.copy()
+        scaled.data *= np.repeat(scales, np.diff(scaled.indptr)).astype(M.dtype)
+        weights = multiply(scaled, M)  # W = M X^T Lambda^(-1), transposed
+        bias = self.mean[self.prototypes] - p * ((self.X @ (scales * self.mean)).astype(M.dtype) @ M)
         return Solution(weights.T, bias.astype(M.dtype), solver, n_iter, residual)
 
     def cheapest(self, p: float, extra: float, tol: float) -> str:
@@ -152,13 +153,13 @@ class FirstLayer:
         self, M: np.ndarray, p: float, extra: float, tol: float, max_iter: int
     ) -> tuple[int, float]:
         """The same by conjugate gradients on sparse products, with the diagonal as preconditioner."""
-        Y, Yt, own = self._rows if extra == 0 else _scaled(self.X, self.scatter + extra)
+        Y, own = self._rows if extra == 0 else _scaled(self.X, self.scatter + extra)
         # diag(C Y^T Y C) from Y that is not centred: k_ii - 2 mean_j k_ij + mean_ij k_ij.
-        means = (Y @ (Yt @ np.ones(Y.shape[0])) + own) / Y.shape[0]
+        means = _row_means(Y, own)
         centred = np.asarray(Y.multiply(Y).sum(axis=1)).ravel() + own - 2 * means + means.mean()
         diagonal = (p * own + 1 - p).astype(M.dtype)
         preconditioner = (p * np.maximum(centred, 0) + 1 - p).astype(M.dtype)
-        n_iter, residual = conjugate_gradients(Y, Yt, p, diagonal, preconditioner, M, tol, max_iter)
+        n_iter, residual = conjugate_gradients(Y, p, diagonal, preconditioner, M, tol, max_iter)
         if residual > 1.01 * tol:
             warnings.warn(
                 f"conjugate gradients left a relative residual of {residual:.1e} after {n_iter} of at most {max_iter} "
@@ -173,7 +174,7 @@ class FirstLayer:
         return self.X.T.tocsr()
 
     @cached_property
-    def _rows(self) -> tuple[sp.csr_matrix, sp.csr_matrix, np.ndarray]:
+    def _rows(self) -> tuple[sp.csr_matrix, np.ndarray]:
         return _scaled(self.X, self.scatter)
 
     @cached_property
@@ -224,29 +225,35 @@ def solve_positive_definite(A: np.ndarray, M: np.ndarray) -> None:
         M[panel] = inverse.T @ (M[panel] - A[panel.stop :, panel].T @ M[panel.stop :])
 
 
-def _scaled(X: sp.csr_matrix, scatter: np.ndarray) -> tuple[sp.csr_matrix, sp.csr_matrix, np.ndarray]:
-    """Return Lambda^(-1/2) X as (Y, Y^T, own), documents as rows, not centred.
+def _scaled(X: sp.csr_matrix, scatter: np.ndarray) -> tuple[sp.csr_matrix, np.ndarray]:
+    """Return Lambda^(-1/2) X, documents as rows, not centred, in two parts: Y (n, m) and own (n,).
 
     A term of one document adds to that document's diagonal entry of the Gram matrix and to nothing else: such terms,
-    half the vocabulary, are left out of Y (n, m) and summed up in `own` (n,).
+    half the vocabulary, are left out of Y and summed up in `own`.
     """
-    squares = X.multiply(X) @ sp.diags_array(
-        _inverse(scatter) * (np.bincount(X.indices, minlength=X.shape[1]) == 1)
-    )
-    shared = np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]) > 1)
+    n_documents = np.bincount(X.indices, minlength=X.shape[1])
+    scales = _inverse(scatter)
+    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    squares = X.data.astype(np.float64) ** 2 * np.where(n_documents == 1, scales, 0)[X.indices]
+    shared = np.flatnonzero(n_documents > 1)
     Y = X[:, shared]
-    Y.data *= np.sqrt(_inverse(scatter[shared])).astype(X.dtype)[Y.indices]
-    return Y, Y.T.tocsr(), np.asarray(squares.sum(axis=1), dtype=np.float64).ravel()
+    Y.data *= np.sqrt(scales[shared]).astype(X.dtype)[Y.indices]
+    return Y, np.bincount(rows, weights=squares, minlength=X.shape[0])
 
 
-def _centred_gram(Y: sp.csr_matrix, Yt: sp.csr_matrix, own: np.ndarray) -> np.ndarray:
+def _centred_gram(Y: sp.csr_matrix, own: np.ndarray) -> np.ndarray:
     """Return the lower triangle of C Y^T Y C, (n, n); above it is no meaning."""
-    K = gram(Y, Yt)
+    K = gram(Y, Y.T.tocsr())
     K[np.diag_indices_from(K)] += own.astype(K.dtype)
-    means = (Y @ (Yt @ np.ones(len(K))) + own) / len(K)
+    means = _row_means(Y, own)
     K -= means.astype(K.dtype)
     K -= (means - means.mean()).astype(K.dtype)[:, None]
     return K
+
+
+def _row_means(Y: sp.csr_matrix, own: np.ndarray) -> np.ndarray:
+    """Return the row means of Y^T Y, documents as columns, from its two parts: (n,), in double precision."""
+    return (Y @ (Y.T @ np.ones(Y.shape[0])) + own) / Y.shape[0]
 
 
 def _inverse(values: np.ndarray) -> np.ndarray:

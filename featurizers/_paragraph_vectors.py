@@ -110,6 +110,10 @@ class ParagraphVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         vector = (start / model.vector_size).astype(np.float32)
         model.random.seed((self.seed_ + fingerprint) % 2**32)
         fixed = {"learn_words": False, "learn_hidden": False, "doctags_lockf": np.ones(1, dtype=np.float32)}
+        # Left to itself, gensim would go on using work space that it has already freed.
+        fixed["work"] = np.zeros(model.layer1_size, dtype=np.float32)
+        if self.is_dm:
+            fixed["neu1"] = np.zeros(model.layer1_size, dtype=np.float32)
         step = train_document_dm if self.is_dm else train_document_dbow
         chunks = _chunks(document)
         for rate in np.linspace(FIRST_RATE, LAST_RATE, model.epochs):

@@ -31,6 +31,7 @@ SEARCH_SPACE: dict[str, BaseDistribution] = {
 WEIGHTINGS = {"counts": Counts, "tfidf": TfIdf}
 PROTOTYPE_RULES = ("count", "df", "tfidf")
 DTYPES = ("float32", "float64")
+ROUNDING = 1e-5  # of float32, after sums over a thousand prototypes
 
 
 class DenseCohortOfTerms(TransformerMixin, BaseEstimator):
@@ -99,14 +100,16 @@ class DenseCohortOfTerms(TransformerMixin, BaseEstimator):
         x, first = self._prepare(X)
         return self._features(x, self._fit(x, first))
 
-    def fit_path(self, X: sp.csr_matrix, noises: Iterable[float]) -> Iterator[Self]:
-        """Yield a copy of this transformer fitted at each noise level; what the levels share is computed once."""
+    def fit_path(self, X: sp.csr_matrix, noises: Iterable[float]) -> Iterator[tuple[Self, list[np.ndarray]]]:
+        """Yield, for each noise level, a copy of this transformer fitted there and z_1, ..., z_l of X.
+
+        What the levels share is computed once, and `shallower` gives every smaller depth.
+        """
         x, first = self._prepare(X)
         for noise in noises:
             fitted = copy.copy(self).set_params(noise=noise)
             fitted._check_parameters()
-            fitted._fit(x, first)
-            yield fitted
+            yield fitted, fitted._extend(x, fitted._fit(x, first), self.n_layers)
 
     def transform(self, X: sp.csr_matrix) -> sp.csr_matrix | np.ndarray:
         """Return the features, float32, (n_documents, n_features): csr, or dense without the input."""
@@ -253,9 +256,17 @@ class DenseCohortOfTerms(TransformerMixin, BaseEstimator):
         if self.block_norm:
             x = normalize(x)
             empty = self._layers(sp.csr_matrix((1, x.shape[1]), dtype=x.dtype))
-            layers = [normalize(z - bias) for z, bias in zip(layers, empty, strict=True)]
+            layers = [_directions(z, bias) for z, bias in zip(layers, empty, strict=True)]
         dense = [z.astype(np.float32, copy=False) for z in layers]
         return beside(x.astype(np.float32), dense) if self.include_input else np.hstack(dense)
+
+
+def _directions(z: np.ndarray, origin: np.ndarray) -> np.ndarray:
+    """Return z - origin with rows of unit length, zero where they are equal but for rounding: (n, r)."""
+    difference = z - origin
+    lengths = np.linalg.norm(difference, axis=1, keepdims=True)
+    lengths[lengths <= ROUNDING * np.linalg.norm(origin)] = np.inf
+    return difference / lengths
 
 
 def prototypes(x: sp.csr_matrix, rule: str, n_prototypes: int) -> np.ndarray:

@@ -51,7 +51,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         self,
         *,
         n_topics: int = 100,
-        alpha: float = 0.1,
+        alpha: float = 0.5,
         eta: float = 0.01,
         n_iter: int = 200,
         random_state: int | None = None,

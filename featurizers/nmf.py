@@ -35,9 +35,8 @@ class NonNegativeFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     """Non-negative matrix factorisation: X ~ W H, W and H non-negative, least squares.
 
     `weighting` of X: "tfidf" (sublinear, smoothed, unit length) or "counts". `n_topics`: rows of H, clipped to
-    the smaller side of X; topics that come out zero are dropped. `max_iter`: sweeps over W and H, from the
-    start of Boutsidis and Gallopoulos (2008). Features: the W that is best for H, for training and new
-    documents alike.
+    the smaller side of X; topics that come out zero are dropped. `max_iter`: sweeps over W and H, from a
+    random start. Features: the W that is best for H, for training and new documents alike.
 
     X: sparse csr, (n_documents, n_terms), non-negative counts. Features: dense float32, (n_documents,
     n_topics), non-negative; an empty document is a row of zeros. `components_`: H, float64, (n_topics, n_terms),
@@ -73,7 +72,7 @@ class NonNegativeFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         weights = self.weighter_.transform(X).astype(np.float64)
         model = NMF(
             n_components=min(self.n_topics, *weights.shape),
-            init="nndsvd",
+            init="random",  # the start by singular vectors is NaN where the rank is short
             max_iter=self.max_iter,
             random_state=self.random_state,
         )

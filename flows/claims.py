@@ -39,6 +39,7 @@ from flows.cells import Request
 from flows.leaderboard import KNOWN
 from flows.measure import MEGABYTES, SAVED, Measurement, Results, is_random
 from tasks import InputError, catalogue
+from tasks.isolate import CellError
 from tasks.recipe import PROJECT
 
 MEASURED = PROJECT / "evaluation" / "measured.csv"
@@ -110,8 +111,8 @@ def ledger(home: Path, claims: Sequence[Claim]) -> list[Entry]:
         fresh, missing = None, None
         try:
             fresh = results.measure(claim, every)
-        except InputError as error:
-            missing = str(error)
+        except (InputError, CellError, OSError) as error:  # its predictions are gone
+            missing = " ".join(str(error).split())
         recorded = _recorded(records[claim.id]) if claim.id in records else None
         measured = fresh or recorded
         verdict = settle(
@@ -145,7 +146,6 @@ def _ceilings(home: Path, dataset: str) -> Mapping[str, float]:
     """Return a data set's ceilings by metric, from its audit; none where it would have to be downloaded first."""
     from flows.cli.doctor import ARCHIVE, _is_here
     from tasks import audit, ingest
-    from tasks.isolate import CellError
     from tasks.store import Store
 
     store, reference = Store(home / "store"), audit.reference(ingest.reference(dataset))

@@ -17,7 +17,7 @@ from flows.answers import corpus_key, is_right, predictions, tally
 from flows.cells import Index
 from flows.leaderboard import KNOWN
 from flows.runs import find_run
-from tasks import InputError
+from tasks import InputError, catalogue
 
 if TYPE_CHECKING:
     from evaluation.significance import Difference, McNemar
@@ -100,21 +100,30 @@ def runs_of_methods(
         raise InputError(
             f"a comparison needs at least two methods, got {', '.join(dict.fromkeys(methods)) or 'none'}"
         )
-    rows = [row for row in Index(home).rows() if row["protocol"] == protocol and is_whole(row)]
+    every = Index(home).rows()
+    for kind, names, known in (
+        ("data set", datasets, catalogue.datasets()),
+        ("method", methods, catalogue.methods()),
+    ):
+        column = kind.replace(" ", "")
+        for name in names:  # a run may be of the user's own data or method
+            catalogue.pick(kind, name, dict.fromkeys([*known, *(row[column] for row in every)]))
+    rows = [row for row in every if row["protocol"] == protocol and is_whole(row)]
+    wanted = set(range(n_seeds)) if n_seeds else set()
     found = {}
     for dataset in dict.fromkeys(datasets):
         entrants: list[Entrant] = []
         for method in dict.fromkeys(methods):
             own = [row for row in rows if (row["dataset"], row["method"]) == (dataset, method)]
-            wanted = set(range(n_seeds)) if n_seeds else set()
-            if not own or wanted - {row["seed"] for row in own}:
+            variants = _variants(method, own, wanted)
+            if not variants:
                 seeds = f" --seeds {n_seeds}" if n_seeds else ""
                 raise InputError(
                     f"{method} has not been run on {dataset} under the {protocol} protocol"
                     f"{f' for {n_seeds} seeds' if n_seeds else ''}; run it with: "
                     f"textbench run -d {dataset} -m {method} --protocol {protocol}{seeds}"
                 )
-            entrants += _variants(method, own, wanted)
+            entrants += variants
         _require_same_documents(home, entrants)
         found[dataset] = entrants
     return found

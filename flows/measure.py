@@ -17,6 +17,8 @@ from flows.compare import is_whole
 from tasks import InputError, catalogue
 
 if TYPE_CHECKING:
+    import pyarrow
+
     from evaluation.tallies import Tally
 
 Row = Mapping[str, Any]
@@ -62,6 +64,8 @@ class Results:
 
     def __init__(self, home: Path) -> None:
         self.home = home
+        self._tables: dict[str, pyarrow.Table] = {}
+        self._names: dict[str, list[str]] = {}
         rows = [row for row in Index(home).rows() if row["protocol"] == "faithful" and not row.get("error")]
         # Other token rules and other ways to tune are no longer the paper's protocol.
         rows = [
@@ -103,7 +107,7 @@ class Results:
         return self._figure(claim) if claim.metric_here else None
 
     def _figure(self, claim: Claim) -> Measurement | None:
-        from flows.answers import is_several, predictions, tally, testable
+        from flows.answers import is_several, tally, testable
 
         runs, metric = self.runs(claim), claim.metric_here or ""
         rows = [row for row in runs.values() if metric in row["metrics"]]
@@ -111,7 +115,7 @@ class Results:
             return None
         values = [claim.scale * row["metrics"][metric] for row in rows]
         if not is_random(rows[0]["method"]):
-            tables = [predictions(self.home, row) for row in rows]
+            tables = [self._predictions(row) for row in rows]
             if metric in testable(is_several(tables[0])):
                 mean = math.fsum(values) / len(values)
                 return _bootstrapped(claim, [tally(tables, metric)], mean, rows, "documents")
@@ -137,17 +141,31 @@ class Results:
 
     def _rates(self, claim: Claim, rows: Sequence[Row]) -> "Tally":
         from evaluation.tallies import class_tally, mean_of
-        from flows.answers import labels, predictions
-        from flows.runs import Run
+        from flows.answers import labels
 
         assert claim.class_rate is not None
         rate, name = claim.class_rate
-        names = Run(self.home, rows[0]).open("corpus").json("corpus")["target_names"]
+        names = self._class_names(rows[0])
         if name not in names:
             raise InputError(f"{rows[0]['dataset']} has no class {name}")
         return mean_of(
-            [class_tally(rate, names.index(name), *labels(predictions(self.home, row))) for row in rows]
+            [class_tally(rate, names.index(name), *labels(self._predictions(row))) for row in rows]
         )
+
+    def _predictions(self, row: Row) -> "pyarrow.Table":
+        """Return a run's predictions; many claims read the same."""
+        from flows.answers import predictions
+
+        if row["key"] not in self._tables:
+            self._tables[row["key"]] = predictions(self.home, row)
+        return self._tables[row["key"]]
+
+    def _class_names(self, row: Row) -> list[str]:
+        from flows.runs import Run
+
+        if row["dataset"] not in self._names:
+            self._names[row["dataset"]] = Run(self.home, row).open("corpus").json("corpus")["target_names"]
+        return self._names[row["dataset"]]
 
     def _size(self, claim: Claim) -> Measurement | None:
         """Megabytes (10^6 bytes) of the features of all documents, or percent saved against dense float32 arrays."""

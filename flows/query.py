@@ -151,7 +151,7 @@ class _Library:
 
     def cosines(self, counts: "csr_matrix") -> "tuple[np.ndarray, np.ndarray]":
         """Return the cosine of every document, float32 (n_documents,), and the projected query, (n_concepts,)."""
-        from evaluation.rankers.cosine import cosines
+        from evaluation.rankers import cosines
 
         method = self._module.build().from_arrays(featurize.load_arrays(self._features, "model"))
         projected = method.transform(counts)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Protocol = Literal["honest", "faithful"]
 COLLECTIONS = ("cranfield", "cacm")
-RANKERS = ("bm25", "tfidf", "lsi", "lm", "mb", "lm+scdv", "mb+scdv", "lm+pv")
+RANKERS = ("bm25", "tfidf", "lsi", "lm", "lm-linear", "mb", "lm+scdv", "mb+scdv", "lm+pv")
 TRIALS = 30
 
 

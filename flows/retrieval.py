@@ -88,11 +88,17 @@ class Recorder:
     def _recorded(self, cell: Cell) -> dict[str, Any] | None:
         try:
             record = json.loads((self._folder / f"{cell.key}.json").read_text("utf-8"))
-        except (OSError, ValueError):
+            is_there = self._had_runs or record["created"] > self._begun
+            is_wanted = record["attempt"] == self.attempt or not self.attempt
+            same_place = record["uri"] == self.tracker.settings.tracking_uri
+        except (
+            OSError,
+            ValueError,
+            KeyError,
+            TypeError,
+        ):  # none, or not what was written: the run is written again
             return None
-        is_there = self._had_runs or record["created"] > self._begun
-        known = record["attempt"] == self.attempt or not self.attempt
-        return record if is_there and known and record["uri"] == self.tracker.settings.tracking_uri else None
+        return record if is_there and is_wanted and same_place else None
 
     def finish(self, cell: Cell, error: str | None) -> dict[str, Any]:
         """Return the cell's row after recording it."""

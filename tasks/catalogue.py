@@ -142,7 +142,11 @@ def parse_method(text: str) -> tuple[str, dict[str, Any]]:
 
 def spelled(name: str, params: Mapping[str, Any]) -> str:
     """Return the method as `parse_method` reads it."""
-    return f"{name}({', '.join(f'{key}={value!r}' for key, value in sorted(params.items()))})" if params else name
+    return (
+        f"{name}({', '.join(f'{key}={value!r}' for key, value in sorted(params.items()))})"
+        if params
+        else name
+    )
 
 
 def pick(kind: str, name: str, choices: dict[str, Any]) -> Any:

@@ -26,6 +26,7 @@ from typing import Any
 
 PRELOAD = [
     "__main__",
+    "numba",
     "numpy",
     "optuna.distributions",
     "scipy.sparse",

@@ -1,4 +1,4 @@
-"""Rankers by name: `bm25`, `lm`, `mb`, a method's name (its cosine), `lm+METHOD`, `mb+METHOD`, and `lm+pv`."""
+"""Rankers by name: a file of `evaluation.rankers`, a method (its cosine), `lm+METHOD`, `mb+METHOD`, and `lm+pv`."""
 
 import importlib
 from dataclasses import dataclass, field
@@ -43,7 +43,9 @@ class Ranker:
 def plain_rankers() -> dict[str, Path]:
     """Return the rankers that need no representation, by name."""
     apart = {"__init__", COSINE, SOFTMAX, *MIXED.values()}
-    return {path.stem: path for path in sorted(FOLDER.glob("*.py")) if path.stem not in apart}
+    return {
+        path.stem.replace("_", "-"): path for path in sorted(FOLDER.glob("*.py")) if path.stem not in apart
+    }
 
 
 def parse(text: str) -> Ranker:
@@ -53,7 +55,7 @@ def parse(text: str) -> Ranker:
     """
     plain = plain_rankers()
     if text in plain:
-        return Ranker(text, _module(text))
+        return Ranker(text, _module(plain[text].stem))
     base, plus, method = text.partition("+")
     if not plus:
         base, method = COSINE, text

@@ -214,3 +214,19 @@ def test_bad_input_is_named() -> None:
         LinearSVMProbe().fit(X, y).predict(X[:, :5])
     with pytest.raises(ValueError, match="at least one label; received none"):
         LinearSVMProbe().fit(X, np.zeros((90, 0)))
+
+
+@pytest.mark.parametrize("C", [0.05, 2.0])
+def test_unscaled_c_is_that_of_the_features_as_given(C: float) -> None:
+    from sklearn.svm import LinearSVC
+
+    rng = np.random.default_rng(5)
+    X = csr_matrix(rng.poisson(1.0, (80, 12)).astype(np.float64))
+    y = (X[:, :3] @ np.array([1.0, -1.0, 0.5]) + rng.normal(size=80) > 0.3).astype(int)
+    fitted = build_probe("linear-svm", C, scaled=False).fit(X, y)
+    expected = LinearSVC(C=C, tol=1e-8, max_iter=100_000).fit(X, y)
+    np.testing.assert_allclose(fitted.coef_, expected.coef_, rtol=0.02, atol=2e-3)
+    assert fitted.scale_ == 1.0
+    again = type(fitted).from_arrays(fitted.to_arrays())
+    assert not again.scaled
+    np.testing.assert_array_equal(again.decision_function(X), fitted.decision_function(X))

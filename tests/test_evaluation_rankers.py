@@ -10,7 +10,18 @@ import pytest
 import scipy.sparse as sp
 
 import evaluation.rankers
-from evaluation.rankers import Index, bm25, cosine, lm, lm_features, lm_pv, mb, mb_features
+from evaluation.rankers import (
+    Index,
+    bm25,
+    cosine,
+    cosines,
+    lm,
+    lm_features,
+    lm_linear,
+    lm_pv,
+    mb,
+    mb_features,
+)
 
 FILES = sorted(Path(evaluation.rankers.__file__).parent.glob("[!_]*.py"))
 N_DOCUMENTS, N_QUERIES, N_TERMS = 40, 6, 30
@@ -144,6 +155,10 @@ def test_lm_features_is_the_printed_equation(index: Index) -> None:
             )
 
 
+def test_lm_features_at_weight_zero_is_lm_linear(index: Index) -> None:
+    assert lm_features.score(index, mu=3.0, weight=0.0) == pytest.approx(lm_linear.score(index, mu=3.0))
+
+
 def test_lm_features_at_weight_one_ranks_as_cosine(index: Index) -> None:
     assert lm_features.score(index, weight=1.0) == pytest.approx(cosine.score(index), abs=1e-6)
 
@@ -153,10 +168,8 @@ def test_cosine_of_sparse_and_dense_features_agree() -> None:
     dense = rng.normal(size=(20, 9)) * (rng.random((20, 9)) < 0.5)
     first, second = dense[:4], dense[4:]
     expected = [[cosine_of(a, b) for b in second] for a in first]
-    assert cosine.cosines(first, second) == pytest.approx(np.array(expected), abs=1e-6)
-    assert cosine.cosines(sp.csr_matrix(first), sp.csr_matrix(second)) == pytest.approx(
-        np.array(expected), abs=1e-6
-    )
+    assert cosines(first, second) == pytest.approx(np.array(expected), abs=1e-6)
+    assert cosines(sp.csr_matrix(first), sp.csr_matrix(second)) == pytest.approx(np.array(expected), abs=1e-6)
 
 
 def test_cosine_of_counts_retrieves_what_shares_a_word(index: Index) -> None:

@@ -13,7 +13,7 @@ from featurizers._compressive_cover import cheapest_cover, cost_of, cover_with, 
 from featurizers._compressive_index import ONCE, OUTSIDE, Index, build_index, canonical_order, concatenate
 from featurizers._compressive_kernels import shares
 from featurizers._compressive_projection import _solve, _system, project
-from featurizers._compressive_search import amortised_cover, improve
+from featurizers._compressive_search import _distances, _gains, amortised_cover, improve
 from featurizers._compressive_solver import solve, word_prices
 
 COSTS = np.arange(1.0, 6.0)
@@ -253,6 +253,41 @@ def test_search_counts_what_it_saves(pointer_cost: float) -> None:
             assert_covers(index, span)
             assert before - fell == pytest.approx(cost_of(index, span, pointer_cost, COSTS), abs=1e-4)
             assert fell >= 0
+
+
+def test_gains_are_what_a_free_kgram_saves_at_each_place() -> None:
+    """Against covers of the whole document with the k-gram's pointers at one place allowed."""
+    rng = np.random.default_rng(11)
+    documents = [
+        np.zeros(0, dtype=np.int32),
+        rng.integers(3, size=14).astype(np.int32),
+        np.array([1], dtype=np.int32),
+    ]
+    index = indexed(documents, 3)
+    price, once = rng.random(len(index.lengths)).astype(np.float32), rng.random(3).astype(np.float32)
+    n = len(index.words)
+    before, after = np.empty(n, dtype=np.float32), np.empty(n, dtype=np.float32)
+    for part in [(0, 1), (1, 3)]:
+        _distances(index.kgram, index.offsets, *part, price, once, before, after)
+    gain, usage = np.zeros(len(price), dtype=np.float32), np.zeros(len(price), dtype=np.int32)
+    places = (index.start, index.where, before, after, np.float32(0.1), gain)
+    _gains(0, len(price), usage, index.lengths, index.room, *places)
+
+    def cheapest(kgram: np.ndarray, prices: np.ndarray) -> float:
+        span = cheapest_cover(kgram, index.offsets, prices, once)
+        at = np.flatnonzero(span)
+        used = kgram[at, span[at] - 1]
+        return np.where(used >= 0, prices[used], once[span[at] - 1]).sum(dtype=np.float64)
+
+    for g, length in enumerate(index.lengths):
+        saved = 0.0
+        for place in index.where[index.start[g] : index.start[g + 1]]:
+            kgram = index.kgram.copy()
+            kgram[place, length - 1] = len(price)
+            with_free = cheapest(kgram, np.append(price, np.float32(0.1)))
+            # A pointer dearer than what stands there is not used, and saves nothing.
+            saved += max(0.0, cheapest(index.kgram, price) - with_free)
+        assert gain[g] == pytest.approx(saved, abs=1e-5)
 
 
 def test_search_drops_an_entry_of_two_users_and_adds_one_that_pays() -> None:

@@ -1,5 +1,7 @@
 """Dense cohort of terms, against explicit corruption and against equation (4) written out."""
 
+import functools
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -244,15 +246,17 @@ def test_prototype_rules_on_a_corpus_that_tells_them_apart() -> None:
 
 
 def test_one_gram_matrix_serves_every_noise_level_and_depth() -> None:
-    path = list(dcot.build(n_prototypes=8, n_layers=3, solver="dual").fit_path(WIDE, [0.3, 0.6, 0.9]))
-    for method, noise in zip(path, [0.3, 0.6, 0.9], strict=True):
+    build = functools.partial(dcot.build, n_prototypes=8, solver="dual")
+    path = list(build(n_layers=3).fit_path(WIDE, [0.3, 0.6, 0.9]))
+    for (method, layers), noise in zip(path, [0.3, 0.6, 0.9], strict=True):
+        np.testing.assert_array_equal(layers, method.layers(WIDE))
         for n_layers in (1, 2, 3):
-            alone = dcot.build(n_prototypes=8, n_layers=n_layers, solver="dual", noise=noise).fit(WIDE)
+            alone = build(n_layers=n_layers, noise=noise).fit(WIDE)
             shallower = method.shallower(n_layers)
             assert shallower.get_params() == alone.get_params()
             assert shallower.transform(TEST).toarray().tobytes() == alone.transform(TEST).toarray().tobytes()
     with pytest.raises(ValueError, match="1 to 3, as many as are fitted: got 4"):
-        path[0].shallower(4)
+        path[0][0].shallower(4)
 
 
 def test_features_are_the_input_and_every_layer() -> None:
@@ -265,6 +269,38 @@ def test_features_are_the_input_and_every_layer() -> None:
     dense = dcot.build(n_prototypes=8, n_layers=2, include_input=False).fit(WIDE)
     np.testing.assert_array_equal(dense.transform(TEST), np.hstack([z1, z2]))
     assert list(dense.get_feature_names_out()) == names[90:]
+
+
+def test_weighted_input_is_what_is_corrupted_and_reconstructed() -> None:
+    method = fitted(WIDE, weighting="tfidf", noise=0.6, n_layers=1)
+    x = dcot.TfIdf().fit(WIDE).transform(WIDE).toarray().astype(np.float64)
+    assert list(method.prototypes_) == list(fitted(WIDE).prototypes_)  # ranked by counts all the same
+    W, b = closed_form(x, x[:, method.prototypes_], 0.6)
+    np.testing.assert_allclose(method.weights_[0], W, atol=1e-8)
+    np.testing.assert_allclose(method.layers(WIDE)[0], np.tanh(x @ W.T + b), atol=1e-8)
+    np.testing.assert_allclose(method.transform(WIDE).toarray()[:, :90], x, rtol=1e-6)
+
+
+def test_without_squashing_the_layers_are_linear() -> None:
+    method = fitted(WIDE, squash=False, n_layers=2)
+    z1, z2 = method.layers(TEST)
+    np.testing.assert_allclose(z1, TEST @ method.weights_[0].T + method.biases_[0], rtol=1e-12)
+    W, b = closed_form(method.layers(WIDE)[0], method.layers(WIDE)[0], 0.8)
+    np.testing.assert_allclose(z2, z1 @ W.T + b, rtol=1e-7, atol=1e-8)
+
+
+def test_normalised_blocks_have_unit_length_and_nothing_for_an_empty_document() -> None:
+    plain, normed = (fitted(WIDE, block_norm=norm, n_layers=2, weighting="tfidf") for norm in (False, True))
+    documents = sp.csr_matrix(sp.vstack([TEST, sp.csr_matrix((1, 90))]))
+    features = normed.transform(documents).toarray()
+    assert not features[-1].any()
+    blocks = np.split(features[:-1], [90, 98], axis=1)
+    for block in blocks:
+        np.testing.assert_allclose(np.linalg.norm(block, axis=1), 1, rtol=1e-6)
+    empty = plain.layers(sp.csr_matrix((1, 90)))
+    for block, z, bias in zip(blocks[1:], plain.layers(TEST), empty, strict=True):
+        expected = (z - bias) / np.linalg.norm(z - bias, axis=1, keepdims=True)
+        np.testing.assert_allclose(block, expected, atol=1e-6)
 
 
 def test_auto_takes_the_cheapest_of_its_estimates() -> None:
@@ -302,6 +338,7 @@ def test_columns_of_one_word_documents() -> None:
         ({"ridge": -1.0}, "ridge must be at least 0 and finite: got -1.0"),
         ({"solver": "qr"}, "solver must be one of auto, primal, dual, cg: got 'qr'"),
         ({"prototype_rule": "idf"}, "prototype_rule must be one of count, df, tfidf: got 'idf'"),
+        ({"weighting": "idf"}, "weighting must be one of counts, tfidf: got 'idf'"),
         ({"dtype": "float16"}, "dtype must be one of float32, float64: got 'float16'"),
     ],
 )

@@ -107,6 +107,18 @@ def test_another_process_gives_the_same_bits() -> None:
     assert len(outputs) == 1
 
 
+def test_inference_brings_its_own_work_space(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Without it gensim writes to memory it has freed: on thousands of documents the process dies.
+    name = "train_document_dm" if module is pv_dm else "train_document_dbow"
+    step, given = getattr(_paragraph_vectors, name), []
+    monkeypatch.setattr(
+        _paragraph_vectors, name, lambda *_, **named: given.append(named) or step(*_, **named)
+    )
+    small(module).fit(TRAIN).transform(TEST[:1])
+    needed = {"work", "neu1"} if module is pv_dm else {"work"}
+    assert given and all(needed <= named.keys() for named in given)
+
+
 def test_unknown_terms_and_empty_documents(module: ModuleType) -> None:
     nothing = np.zeros(0, dtype=np.int32)
     method = small(module).fit([*TRAIN, nothing, np.array([39, 1000], dtype=np.int32)])

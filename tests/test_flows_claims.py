@@ -1,5 +1,7 @@
 """The ledger of claims on made runs: what is measured, what is judged, what is recorded, and what is run."""
 
+import csv
+import importlib
 import json
 import math
 from pathlib import Path
@@ -12,11 +14,14 @@ import typer
 from typer.testing import CliRunner
 
 import flows.claims
-from evaluation.claims import METHODS, read_claims
+from evaluation.claims import METHODS, PROBES, read_claims
 from evaluation.metrics import per_class
+from evaluation.probes import build_probe
+from flows.cells import Request, plan
 from flows.claims import COLUMNS, MEASURED, Entry, choose, ledger, read_measured, record, requests
 from flows.cli.claims import claims as command
-from tasks import InputError, catalogue
+from tasks import InputError, catalogue, featurize, ingest
+from tasks.store import Store
 from tests.made_runs import CLASSES, finish, one_label
 
 RNG = np.random.default_rng(0)
@@ -282,9 +287,6 @@ def test_the_ceilings_of_the_real_documents(
     data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No list of 5 labels holds more of a document's than it has; what SCDV's table 3 prints is above that."""
-    from tasks import ingest
-    from tasks.store import Store
-
     monkeypatch.setattr(flows.claims, "_ceilings", REAL_CEILINGS)
     entries = ledger(tmp_path, choose("scdv-2017/table-3"))
     corpus = ingest.read_corpus(Store(tmp_path / "store").open(ingest.reference("reuters-random70")))
@@ -360,6 +362,29 @@ def test_json_is_all_that_is_printed() -> None:
     assert {"verdict", "reason", "measured", "recorded", "unit"} <= rows[0].keys()
 
 
+def test_run_computes_what_is_missing_and_prints_the_ledger_alone(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked = []
+
+    def run_cells(home: Path, request: Request, *others: Any) -> list[dict[str, Any]]:
+        print("rows of cells")
+        asked.append(request)
+        return [one_label(home, "20ng", "counts", TARGET, BOW, **FAITHFUL)]
+
+    module = importlib.import_module("flows.cli.run")  # the package has a command of that name
+    monkeypatch.setattr(module, "run_cells", run_cells)
+    id_ = "scdv-2017/table-1/bow/accuracy"
+    (row,) = [json.loads(line) for line in run(id_, "--run", "--json").splitlines()]
+    assert (row["id"], row["measured"]["basis"]) == (id_, "documents")
+    assert [(request.methods, request.protocol) for request in asked] == [(["counts"], "faithful")]
+    run(id_, "--run", "--record")
+    assert len(asked) == 1  # nothing was missing
+    assert list(read_measured()) == [id_]
+    monkeypatch.setattr(module, "run_cells", lambda *_: [{"error": "it failed"}])
+    run("cfl-2013/table-1/20newsgroups/naive-bayes", "--run", code=1)
+
+
 def test_the_table_counts_the_verdicts() -> None:
     text = " ".join(run("--paper", "dcot-2012").split())
     assert "13 claims: 7 not yet run, 5 not runnable, 1 suspect." in text
@@ -387,8 +412,6 @@ def test_bad_input_is_one_line(arguments: list[str], message: str) -> None:
 
 def test_the_repositorys_record_is_sound() -> None:
     """Every recorded row names a claim, holds its figure inside its interval, and says where it comes from."""
-    import csv
-
     ids = {claim.id for claim in read_claims()}
     with MEASURED.open(encoding="utf-8", newline="") as stream:
         reader = csv.DictReader(stream)
@@ -402,3 +425,33 @@ def test_the_repositorys_record_is_sound() -> None:
         assert row["data_sha256"]
         if row["low"]:
             assert float(row["low"]) <= float(row["compared"]) <= float(row["high"]), row["id"]
+
+
+RECOMPUTED = ("cfl-2013/table-1/20newsgroups/naive-bayes/accuracy",)
+
+
+@pytest.mark.parametrize("id_", RECOMPUTED)
+def test_recorded_figures_are_found_again(id_: str, data_dir: Path, tmp_path: Path) -> None:
+    """With the recorded settings, from the archive to the metric; only the tuning of C is not done again."""
+    with MEASURED.open(encoding="utf-8", newline="") as stream:
+        (row,) = [row for row in csv.DictReader(stream) if row["id"] == id_]
+    ((_, settings),) = json.loads(row["params"]).items()
+    claim = {claim.id: claim for claim in read_claims()}[id_]
+    probe = PROBES.get(claim.method)
+    (cell,) = plan(
+        Request(
+            [claim.dataset_here], [claim.method_here], probe=probe, protocol="faithful", paper=claim.paper
+        )
+    )
+    store = Store(tmp_path / "store")
+    corpus, vectors = (store.open(cell.references[stage]) for stage in ("ingest", "vectorize"))
+    train, test = (featurize.documents(vectors, part, "counts") for part in ("train", "test"))
+    model = catalogue.method(claim.method_here).load().build()
+    if probe:
+        train, test = model.fit_transform(train), model.transform(test)
+        model = build_probe(probe, settings["C"], 0)
+    predicted = model.fit(train, ingest.read_targets(corpus, "train")).predict(test)
+    accuracy = np.mean(predicted == ingest.read_targets(corpus, "test"))
+    assert 100 * accuracy == pytest.approx(
+        float(row["value"]), abs=0.03
+    )  # a document or two may fall otherwise

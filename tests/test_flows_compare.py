@@ -114,6 +114,8 @@ def test_different_documents_are_refused(home: Path, tmp_path: Path) -> None:
         (["r8-0-lsi", "r8-0-lsi"], "at least two different runs, got 1"),
         (["-d", "r8", "-m", "lsi"], "at least two methods, got lsi"),
         (["-d", "r8", "-m", "lsi", "-m", "nmf"], "textbench run -d r8 -m nmf --protocol honest"),
+        (["-d", "r8", "-m", "lsi", "-m", "tfdif"], "there is no method 'tfdif'; did you mean tfidf"),
+        (["-d", "r9", "-m", "lsi", "-m", "tfidf"], "there is no data set 'r9'; did you mean r8"),
         (["-d", "r8", "-m", "lsi", "-m", "tfidf", "--seeds", "3"], "honest protocol for 3 seeds; run it"),
         (["-d", "r8", "-m", "lsi", "-m", "tfidf", "--seeds", "0"], "--seeds must be at least 1, got 0"),
         (["-d", "r8", "-m", "lsi", "-m", "tfidf", "--metric", "acuracy"], "did you mean accuracy"),

@@ -221,6 +221,7 @@ def test_on_border() -> None:
     ("name", "module", "method", "params"),
     [
         ("bm25", "bm25", None, {}),
+        ("lm-linear", "lm_linear", None, {}),
         ("lsi", "cosine", "lsi", {}),
         ("lm+lsi(n_components=9)", "lm_features", "lsi", {"n_components": 9}),
         ("mb+tfidf", "mb_features", "tfidf", {}),

@@ -79,6 +79,12 @@ class Index:
         """The documents' counts by term: csr float32 (n_terms, n_documents)."""
         return self.documents.astype(np.float32).T.tocsr()
 
+    @cached_property
+    def cosines(self) -> np.ndarray:
+        """Cosine of the features of every query and document: float32 (n_queries, n_documents)."""
+        assert self.document_features is not None and self.query_features is not None
+        return cosines(self.query_features, self.document_features)
+
 
 def scale_rows(X: "csr_matrix", factors: np.ndarray) -> "csr_matrix":
     """Return diag(factors) X as csr float64; X is not modified."""
@@ -93,3 +99,26 @@ def only_matching(scores: np.ndarray, matched: np.ndarray) -> np.ndarray:
     result = scores.astype(np.float32)
     result[~matched] = -np.inf
     return result
+
+
+def cosines(queries: "Matrix", documents: "Matrix") -> np.ndarray:
+    """Cosine of every pair of rows: float32 (n_queries, n_documents), 0 for a row of zeros. Both csr or both dense."""
+    product = unit_rows(queries) @ unit_rows(documents).T
+    return np.asarray(product if isinstance(product, np.ndarray) else product.toarray(), dtype=np.float32)
+
+
+def unit_rows(X: "Matrix") -> "Matrix":
+    """Return the rows over their Euclidean norms, float32; a row of zeros stays one. X is not modified."""
+    lengths = norms(X)
+    factors = 1 / np.where(lengths > 0, lengths, 1.0)
+    if isinstance(X, np.ndarray):
+        return (X * factors[:, None]).astype(np.float32)
+    unit = X.astype(np.float32)
+    unit.data *= np.repeat(factors, np.diff(X.indptr)).astype(np.float32)
+    return unit
+
+
+def norms(X: "Matrix") -> np.ndarray:
+    """Return the Euclidean norm of each row: float64 (n_rows,)."""
+    squares = np.square(X.astype(np.float64)) if isinstance(X, np.ndarray) else X.astype(np.float64).power(2)
+    return np.sqrt(np.asarray(squares.sum(axis=1)).ravel())

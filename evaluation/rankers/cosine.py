@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from optuna.distributions import BaseDistribution
 
-from evaluation.rankers import Index, only_matching
+from evaluation.rankers import Index, norms, only_matching
 
 if TYPE_CHECKING:
     from evaluation.rankers import Matrix
@@ -28,32 +28,10 @@ def score(index: Index) -> np.ndarray:
     nothing with the query and is not retrieved.
     """
     assert index.document_features is not None and index.query_features is not None
-    scores = cosines(index.query_features, index.document_features)
+    scores = index.cosines
     if _is_never_negative(index.document_features) and _is_never_negative(index.query_features):
         return only_matching(scores, scores > 0)
-    return only_matching(scores, np.broadcast_to(_norms(index.query_features)[:, None] > 0, scores.shape))
-
-
-def cosines(queries: "Matrix", documents: "Matrix") -> np.ndarray:
-    """Cosine of every pair of rows: float32 (n_queries, n_documents), 0 for a row of zeros. Both csr or both dense."""
-    product = unit_rows(queries) @ unit_rows(documents).T
-    return np.asarray(product if isinstance(product, np.ndarray) else product.toarray(), dtype=np.float32)
-
-
-def unit_rows(X: "Matrix") -> "Matrix":
-    """Return the rows over their Euclidean norms, float32; a row of zeros stays one. X is not modified."""
-    norms = _norms(X)
-    factors = 1 / np.where(norms > 0, norms, 1.0)
-    if isinstance(X, np.ndarray):
-        return (X * factors[:, None]).astype(np.float32)
-    unit = X.astype(np.float32)
-    unit.data *= np.repeat(factors, np.diff(X.indptr)).astype(np.float32)
-    return unit
-
-
-def _norms(X: "Matrix") -> np.ndarray:
-    squares = np.square(X.astype(np.float64)) if isinstance(X, np.ndarray) else X.astype(np.float64).power(2)
-    return np.sqrt(np.asarray(squares.sum(axis=1)).ravel())
+    return only_matching(scores, np.broadcast_to(norms(index.query_features)[:, None] > 0, scores.shape))
 
 
 def _is_never_negative(X: "Matrix") -> bool:

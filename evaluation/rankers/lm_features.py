@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from optuna.distributions import BaseDistribution, FloatDistribution
 
-from evaluation.rankers import Index, cosine, lm
+from evaluation.rankers import Index, lm
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -32,8 +32,6 @@ def score(index: Index, *, mu: float = 1000.0, weight: float = 0.5) -> np.ndarra
 
 def mixed(index: Index, model: "csr_matrix", mu: float, weight: float) -> np.ndarray:
     """The equation, with any model P(w) of the queries: csr (n_queries, n_terms)."""
-    assert index.document_features is not None and index.query_features is not None
-    similar = cosine.cosines(index.query_features, index.document_features)
-    scores = ((1 - weight) * lm.linear(index, model, mu) + weight * similar).astype(np.float32)
+    scores = ((1 - weight) * lm.linear(index, model, mu) + weight * index.cosines).astype(np.float32)
     scores[index.query_lengths == 0] = -np.inf
     return scores

@@ -108,30 +108,39 @@ def _run(home: Path, request: "Request", timed: bool) -> int:
 
 
 def _print(console: "Console", entries: "Sequence[Entry]") -> None:
+    """Print a table with a section for each place of a paper, the reasons, and how many claims got which verdict."""
     from collections import Counter
+    from itertools import groupby
 
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=SIMPLE_HEAD)
-    table.add_column("claim", overflow="fold")
-    for heading in ("published", "measured here", "recorded"):
-        table.add_column(heading, justify="right", overflow="fold")
-    table.add_column("verdict")
-    for entry in entries:
-        printed = entry.claim.text if entry.claim.printed else "order"
-        figures = [_figure(entry.fresh), _figure(entry.recorded)]
-        style = STYLES.get(entry.verdict.kind)
-        table.add_row(
-            *map(Text, [entry.claim.id, printed, *figures]), Text(entry.verdict.kind, style=style or "")
-        )
+    table.show_edge, table.collapse_padding = False, True
+    table.add_column("claim", min_width=27, overflow="fold")
+    for heading in ("published", "measured", "recorded"):
+        table.add_column(heading, justify="right")
+    table.add_column("verdict", min_width=15)
+    for place, group in groupby(entries, lambda entry: _place(entry.claim.id)):
+        table.add_row(Text(place, style="bold"))
+        for entry in group:
+            style = STYLES.get(entry.verdict.kind, "")
+            printed = entry.claim.text if entry.claim.printed else "order"
+            cells = [
+                f"  {entry.claim.id[len(place) + 1 :]}",
+                printed,
+                _figure(entry.fresh),
+                _figure(entry.recorded),
+            ]
+            table.add_row(*map(Text, cells), Text(entry.verdict.kind, style=style))
     console.print(table)
-    reasons = Counter((entry.verdict.kind, entry.verdict.reason) for entry in entries)
+    console.print()
     if len(entries) <= MANY:
         for entry in entries:
             console.print(Text(f"{entry.claim.id}: {entry.verdict.kind}, {entry.verdict.reason}"))
     else:
+        reasons = Counter((entry.verdict.kind, entry.verdict.reason) for entry in entries)
         for (kind, reason), count in reasons.most_common():
             if count > 1:
                 console.print(Text(f"{count} {kind}: {reason}", style="dim"))
@@ -141,13 +150,18 @@ def _print(console: "Console", entries: "Sequence[Entry]") -> None:
     )
 
 
+def _place(id_: str) -> str:
+    """Return the paper and the place of a claim, the first two parts of its id."""
+    return "/".join(id_.split("/")[:2])
+
+
 def _figure(found: "Measurement | None") -> str:
-    """Return a measured figure with what is judged of it."""
+    """Return a measured figure with half its interval, and in brackets what is judged of it if that is another."""
     if found is None:
         return "-"
     if found.comparisons:
         return f"{len(found.comparisons)} pairs"
-    interval = "" if found.low is None else f" [{found.low:.2f}, {found.high:.2f}]"
+    half = "" if found.low is None or found.high is None else f" ±{(found.high - found.low) / 2:.2f}"
     if found.basis in ("seeds", "documents"):
-        return f"{found.value:.2f}{interval}"
-    return f"{found.value:.2f}; {found.compared:.2f}{interval} {found.basis}"
+        return f"{found.value:.2f}{half}"
+    return f"{found.value:.2f} ({found.compared:+.2f}{half})"

@@ -35,7 +35,8 @@ def curve(
         str | None, typer.Option(help="With faithful: whose protocol.", show_default="the method's")
     ] = None,
     probe: Annotated[
-        str | None, typer.Option(help="linear-svm or logistic-regression.", show_default="the protocol's")
+        str | None,
+        typer.Option(help="linear-svm, logistic-regression or elastic-net.", show_default="the protocol's"),
     ] = None,
     rule: Annotated[str | None, typer.Option(help="Token rule.", show_default="the data set's")] = None,
     folds: Annotated[

@@ -70,7 +70,11 @@ def leaderboard(
     elif output == TABLE:
         from rich.console import Console
 
+        from flows.verdict import verdicts
+
         render_table(rows, Console(), metric)
+        for line in verdicts(home, rows, metric):
+            print(f"\n{line}")
     else:
         print(FORMATS[output](rows, metric))
     if figure is not None:

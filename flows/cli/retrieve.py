@@ -32,7 +32,7 @@ def retrieve(
         typer.Option(
             "--method",
             "-m",
-            help="Ranker: bm25, lm, mb, a method (its cosine), lm+METHOD, mb+METHOD, lm+pv; repeat for more.",
+            help="Ranker: bm25, lm, lm-linear, mb, METHOD (its cosine), lm+METHOD, mb+METHOD, lm+pv; repeat.",
             show_default="all of Table 6 and baselines",
         ),
     ] = None,

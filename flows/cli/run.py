@@ -85,7 +85,8 @@ def run(
     ] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Compute everything again.")] = False,
     probe: Annotated[
-        str | None, typer.Option(help="linear-svm or logistic-regression.", show_default="the protocol's")
+        str | None,
+        typer.Option(help="linear-svm, logistic-regression or elastic-net.", show_default="the protocol's"),
     ] = None,
     rule: Annotated[
         str | None, typer.Option(help="Token rule, such as letters or words.", show_default="the data set's")
@@ -381,10 +382,13 @@ def _print_summary(home: Path, rows: list[dict[str, Any]], page: str) -> None:
     from rich.console import Console
 
     from flows.leaderboard import render_table
+    from flows.verdict import verdicts
     from tasks.tracking import read_settings
 
     console = Console()
     render_table(rows, console)
+    for line in verdicts(home, rows):
+        console.print(f"\n{line}", markup=False, highlight=False)
     address = read_settings(home).tracking_uri
     console.print("\nWhere to look next", style="bold")
     look = f"mlflow ui --backend-store-uri {address}" if address.startswith("sqlite") else f"open {address}"

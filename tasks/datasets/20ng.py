@@ -18,14 +18,18 @@ FAITHFUL = {
         "rule": "scdv",
         "transductive": True,
         "probe": "linear-svm",
-        "validation": {"n_folds": 5, "c_steps": [0.1, 6.9, 0.2]},
+        "validation": {
+            "n_folds": 5,
+            "c_steps": [0.1, 6.9, 0.2],
+            "settings": {"scaled": [False], "max_iter": [1000]},
+        },
     },
     # Training and test documents compressed together; documents L1-normalised, features scaled by their deviation.
     "compressive-features-2013": {
         "rule": "letters",
         "transductive": True,
         "probe": "elastic-net",
-        "validation": {"n_folds": 10},
+        "validation": {"n_folds": 10, "settings": {"l1_ratio": [0.1, 0.5, 0.9], "row_norm": ["l1"]}},
     },
 }
 

@@ -34,7 +34,7 @@ def main() -> None:
     vectors = vectorize(corpus.train_texts, corpus.test_texts, token_rule("letters-stop-stem"))
     y, y_test = corpus.train_targets, corpus.test_targets
     labelled = np.sort(np.random.default_rng(0).permutation(len(y))[:N_LABELS])
-    dense_method = lsi.build(n_components=1000)
+    dense_method = lsi.build(n_components=1000, random_state=0)
     dense = dense_method.fit_transform(vectors.train_counts), dense_method.transform(vectors.test_counts)
     for name, method in (("counts", counts.build()), ("tfidf", tfidf.build())):
         sparse = method.fit_transform(vectors.train_counts), method.transform(vectors.test_counts)

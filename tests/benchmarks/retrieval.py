@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from evaluation.rankers.cosine import cosines
+from evaluation.rankers import cosines
 from evaluation.ranking_measures import rank, tie_order
 from featurizers import lsi
 from flows.rankings import RANKERS

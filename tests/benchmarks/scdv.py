@@ -45,18 +45,22 @@ def algorithm_1(counts: sp.csr_matrix, method: scdv.Scdv) -> np.ndarray:
 
 
 def compare_trainers(documents: list[np.ndarray], terms: list[str], params: dict[str, Any]) -> np.ndarray:
-    """Print words a second of both trainers on some documents; return the faster one's vectors, from all of them."""
+    """Print words a second of each way to train on some documents; return the fastest one's vectors, from all."""
     some = documents[:N_DOCUMENTS_TO_TRAIN_ON]
     skip_gram_shared.train(
         some[:50], len(terms), {**params, "min_count": 1}, 0
-    )  # compiled here, not in what is timed
-    gensim_about = skip_gram.train(some, terms, params, 0)[1]
-    shared_about = skip_gram_shared.train(some, len(terms), params, 0)[1]
-    speeds = [about["words_per_second"] for about in (gensim_about, shared_about)]
-    print(f"word vectors, gensim              {speeds[0]:10,.0f} words/s")
-    print(
-        f"word vectors, shared negatives    {speeds[1]:10,.0f} words/s   {speeds[1] / speeds[0]:.1f} times faster"
-    )
+    )  # compiled here, not where it is timed
+    ways: dict[str, Callable[[], Any]] = {
+        "gensim, one worker, repeatable": lambda: skip_gram.train(some, terms, params, 0),
+        "gensim, two workers, not": lambda: skip_gram.train(some, terms, {**params, "workers": 2}, 0),
+        "shared negatives, one worker": lambda: skip_gram_shared.train(some, len(terms), params, 0),
+    }
+    for name, train in ways.items():
+        (_, about), seconds = timed(train)
+        by_processor = about["n_tokens"] * about["epochs"] / seconds
+        print(
+            f"{name:33} {about['words_per_second']:10,.0f} words/s, {by_processor:10,.0f} per second of one core"
+        )
     return skip_gram_shared.train(documents, len(terms), {**params, "epochs": 3}, 0)[0]
 
 

@@ -1,0 +1,68 @@
+"""`textbench report`: everything that is known, as one page to pass on."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tasks import InputError
+
+FILE = Path("report.html")
+
+
+def report(
+    sweep: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Only local runs of this sweep, such as quick; repeat for more.", show_default="all"
+        ),
+    ] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write, .html.")] = FILE,
+    tables: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write every table as CSV, Markdown and LaTeX into this folder too.", show_default=False
+        ),
+    ] = None,
+    publish: Annotated[
+        bool,
+        typer.Option("--publish", help="Log it to MLflow, and link it from Prefect's page of the last runs."),
+    ] = False,
+    record: Annotated[
+        bool,
+        typer.Option(
+            "--record", help="Write the data sets' audits of this results folder into the repository."
+        ),
+    ] = False,
+) -> None:
+    """Write the report: which representation, how sure, at what cost, what papers claimed, how each number was made.
+
+    One HTML file that needs no network, of local runs and of the evidence recorded in the repository, told apart.
+
+    Example: textbench report -o report.html --tables tables/
+    """
+    import sys
+
+    from flows.home import home_folder
+    from flows.report import audits, page
+    from flows.report.evidence import gather
+
+    if output.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"--output must end in .html, got {output.name}")
+    home = home_folder()
+    evidence = gather(home, sweep or ())
+    if record:
+        print(f"textbench: recorded the audits of {audits.record(evidence)} data sets", file=sys.stderr)
+    chapters = page.build(evidence)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    page.write(output, evidence, chapters)
+    print(f"Wrote {output} ({output.stat().st_size / 1e6:.1f} MB): open it in a browser, or print it to PDF.")
+    if tables is not None:
+        print(
+            f"Wrote {page.write_tables(tables, chapters)} tables to {tables}, each as CSV, Markdown and LaTeX."
+        )
+    if publish:
+        from flows.report.publish import publish as log
+
+        for line in log(home, output):
+            print(line)

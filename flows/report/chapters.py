@@ -1,0 +1,276 @@
+"""The five chapters: the questions people ask, in their order, each with its answer in a line and what it rests on."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from flows.report import (
+    audits,
+    boards,
+    charts,
+    classes,
+    costs,
+    curves,
+    papers,
+    provenance,
+    ranks,
+    search,
+    topics,
+)
+from flows.report.boards import LOCAL, Board
+from flows.report.charts import Figure
+from flows.report.evidence import Evidence
+from flows.report.papers import RECORDED
+from flows.report.tables import Table
+
+if TYPE_CHECKING:
+    from flows.claims import Entry
+
+SEVERAL = 3  # boards, up to which each is answered in the summary
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a chapter: sentences, points of a list, figures and tables."""
+
+    name: str
+    title: str
+    source: str = ""
+    lines: Sequence[str] = ()
+    points: Sequence[str] = ()
+    figures: Sequence[Figure] = ()
+    tables: Sequence[Table] = ()
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A question: `answer` stands at the top of the page, `lines` and `sections` in the chapter."""
+
+    name: str
+    title: str
+    answer: Sequence[str]
+    lines: Sequence[str] = ()
+    sections: Sequence[Section] = field(default_factory=tuple)
+
+
+def chapters(evidence: Evidence, entries: "Sequence[Entry]") -> list[Chapter]:
+    """Return the chapters of a report."""
+    found = boards.boards(evidence)
+    return [
+        _which(evidence, found, entries),
+        _sure(evidence, found),
+        _costs(found, evidence),
+        _papers(entries),
+        _made(evidence, entries),
+    ]
+
+
+def _which(evidence: Evidence, found: Sequence[Board], entries: "Sequence[Entry]") -> Chapter:
+    sections = [_board_section(board) for board in found]
+    for (dataset, protocol), own in curves.groups(evidence).items():
+        name, title = f"curve-of-{dataset}-{protocol}", f"{dataset} with few labels, {protocol} protocol"
+        figures = [charts.curves(own, f"fig-curve-{dataset}-{protocol}", title)] if own else []
+        tables = [curves.table(dataset, protocol, own)] if own else []
+        sections.append(Section(name, title, LOCAL, figures=figures, tables=tables))
+    if of_topics := topics.find(evidence):
+        tables = [topics.coherence(of_topics), *map(topics.table, of_topics)]
+        sections.append(Section("topics", "What topic models learned", LOCAL, tables=tables))
+    if searched := search.tables(search.runs(evidence.home)) if not evidence.sweeps else []:
+        sections.append(Section("search", "Search in judged collections", LOCAL, tables=searched))
+    recorded = papers.recorded_boards(entries)
+    if recorded:
+        lines = [
+            "The methods of the papers, under each paper's own protocol, by what the repository has recorded."
+        ]
+        title = "Methods of the papers, as recorded"
+        sections.append(Section("recorded-boards", title, RECORDED, lines, tables=recorded))
+    if failed := boards.failed(evidence):
+        sections.append(Section("failures", "What failed", LOCAL, tables=[failed]))
+    answer = [answer_of(board) for board in found] if len(found) <= SEVERAL else _by_ranks(found)
+    if not found and recorded:
+        answer = [_recorded_answer(table) for table in recorded]
+    lines = [] if found else [nothing_here(evidence)]
+    return Chapter("which", "Which representation should I use?", answer or lines, lines, sections)
+
+
+def nothing_here(evidence: Evidence) -> str:
+    """Say that there is no local result, and what to do."""
+    if evidence.failed:
+        one = evidence.failed[0]
+        return (
+            f"All {len(evidence.failed)} cells that were run here failed; the first: {one['dataset']} {one['method']}: "
+            f"{one['error']}. Mend that, and run the same command again; textbench doctor looks for what is missing."
+        )
+    return "Nothing has been run here yet. A first comparison takes a minute or two: textbench run quick"
+
+
+def _board_section(board: Board) -> Section:
+    title = f"{board.dataset}, {board.protocol} protocol"
+    figures = [charts.leaderboard(board)] if len(board.summaries) > 1 else []
+    failing = boards.failures(board.summaries)
+    return Section(
+        f"board-{board.name}", title, LOCAL, [answer_of(board)], failing, figures, [boards.table(board)]
+    )
+
+
+def answer_of(board: Board) -> str:
+    """Return in words what is best on a board, what is tied with it, and which of these is cheapest."""
+    best = board.best
+    where = f"{board.dataset}, {board.protocol} protocol"
+    said = f"{where}: {best.label} is best with {boards.figure(board, best)} % {board.heading}"
+    if len(board.summaries) == 1:
+        return (
+            f"{said}; nothing else was run to compare it with. Run another: "
+            f"textbench run -d {board.dataset} -m {'tfidf' if best.method != 'tfidf' else 'lsi'}"
+        )
+    if board.tied:
+        said += f"; tied with it: {', '.join(s.label for s in board.tied)}"
+    elif board.p_values:
+        said += f", significantly ahead of the other {len(board.p_values)}"
+    if cheapest := board.cheapest:
+        same = (
+            "also the cheapest of these" if cheapest is best else f"the cheapest of these is {cheapest.label}"
+        )
+        said += f"; {'it is ' if cheapest is best else ''}{same} ({cheapest.seconds:.1f} s)"
+    return f"{said}."
+
+
+def _by_ranks(found: Sequence[Board]) -> list[str]:
+    """Answer for many boards at once: average ranks where there are some, and what is best on how many boards."""
+    lines = []
+    for protocol, ranking in ranks.rankings(found).items():
+        order = sorted(zip(ranking.average_ranks, ranking.methods, strict=True))
+        listed = ", ".join(f"{method} ({rank:.2f})" for rank, method in order[:3])
+        lines.append(
+            f"{protocol} protocol, over {', '.join(ranking.datasets)}: best on average are {listed} (average ranks)."
+        )
+    count = Counter(
+        s.label for board in found for s in board.summaries if board.standing(s) in ("best", "tied")
+    )
+    listed = ", ".join(f"{label} on {n}" for label, n in count.most_common(3))
+    return [*lines, f"Best or tied with the best, of {len(found)} boards: {listed}."]
+
+
+def _recorded_answer(table: Table) -> str:
+    best = table.rows[0]
+    others = [row[0].text for row in table.rows[1:] if row[0].mark]
+    tied = f"; intervals of {', '.join(others)} meet its" if others else ""
+    interval = f" [{best[2].text}, {best[3].text}]" if best[2].text != "-" else ""
+    alone = " (the only one recorded)" if len(table.rows) == 1 else ""
+    return f"{table.title}: {best[0].text} measured {best[1].text} %{interval}{alone}{tied}. Recorded in the repository."
+
+
+def _sure(evidence: Evidence, found: Sequence[Board]) -> Chapter:
+    sections = []
+    rankings = ranks.rankings(found)
+    for protocol, ranking in rankings.items():
+        title = f"Over data sets, {protocol} protocol"
+        figure = charts.ranks(ranking, f"fig-ranks-{protocol}", title)
+        name = f"over-data-sets-{protocol}"
+        sections.append(
+            Section(name, title, LOCAL, figures=[figure], tables=[ranks.rank_table(protocol, ranking)])
+        )
+    by_class = [table for board in found if (table := classes.table(evidence, board))]
+    if by_class:
+        lines = ["Where the best method of each board differs from the next, class by class."]
+        sections.append(Section("classes", "Class by class", LOCAL, lines, tables=by_class))
+    return Chapter("sure", "How sure is that?", _how_sure(found), _explained(found), sections)
+
+
+def _how_sure(found: Sequence[Board]) -> list[str]:
+    compared = [board for board in found if len(board.summaries) > 1]
+    if not compared:
+        return ["Nothing has been compared here yet: a comparison needs two methods on one data set."]
+    alone = sum(bool(board.p_values) and not board.tied and not board.untested for board in compared)
+    tied = sum(len(board.tied) for board in compared)
+    counts = sorted({summary.n_seeds for board in compared for summary in board.summaries})
+    over = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    return [
+        f"Of {len(compared)} comparisons (a data set under a protocol) {alone} have a best method that is significantly ahead of "
+        f"every other; in the others {tied} methods are statistically tied with the best. Figures are means over {over} "
+        f"seed{'' if over == '1' else 's'}."
+    ]
+
+
+def _explained(found: Sequence[Board]) -> list[str]:
+    if not found:
+        return []
+    return [
+        "Methods are tested against the best of their board on the same test documents: the paired bootstrap, "
+        "Holm-corrected. The interval of a figure is over seeds (Student t). Where ties are many, take the cheapest."
+    ]
+
+
+def _costs(found: Sequence[Board], evidence: Evidence) -> Chapter:
+    sections = []
+    for board in found:
+        if table := costs.table(board):
+            figures = [f for kind in ("seconds", "peak_mb") if (f := charts.cost(board, kind))]
+            title = f"{board.dataset}, {board.protocol} protocol"
+            sections.append(Section(f"costs-of-{board.name}", title, LOCAL, figures=figures, tables=[table]))
+    answer = []
+    for board in found[:SEVERAL]:
+        if line := _cost_answer(board):
+            answer.append(line)
+    if len(found) > SEVERAL:
+        answer.append(f"The other {len(found) - SEVERAL} boards are in the chapter.")
+    nothing = ["Nothing was timed here yet: run two methods on one data set (textbench run quick --timed)."]
+    return Chapter("costs", "What does it cost?", answer or nothing, sections=sections)
+
+
+def _cost_answer(board: Board) -> str | None:
+    timed = [s for s in board.summaries if s.seconds is not None]
+    if len(timed) < 2 or board.best.seconds is None:
+        return None
+    best, quickest = board.best, min(timed, key=lambda s: s.seconds or 0.0)
+    said = f"{board.dataset}, {board.protocol} protocol: the best, {best.label}, took {best.seconds:.1f} s a seed"
+    said += f" and {best.peak_mb or 0:,.0f} MB"
+    if quickest is best:
+        return f"{said}, and was also the quickest."
+    figure = boards.figure(board, quickest)
+    return f"{said}; the quickest, {quickest.label}, {quickest.seconds:.1f} s for {figure} % {board.heading}."
+
+
+def _papers(entries: "Sequence[Entry]") -> Chapter:
+    counts = Counter(entry.verdict.kind for entry in entries)
+    listed = ", ".join(f"{counts[kind]} {kind}" for kind in papers.KINDS if counts[kind])
+    n_here, n_kept = (sum(bool(getattr(e, which)) for e in entries) for which in ("fresh", "recorded"))
+    answer = [f"Of {len(entries)} published figures and sentences: {listed}."]
+    lines = [f"{n_here} were measured in this results folder, {n_kept} are recorded in the repository."]
+    sections = [Section("verdict-counts", "Verdicts", tables=[papers.verdict_counts(entries)])]
+    pictures = [
+        charts.held(found[:24], f"fig-held-{paper}", f"{paper}: published and measured")
+        for paper, found in papers.held(entries).items()
+    ]
+    if pictures:
+        sections.append(Section("held", "Published beside measured", figures=pictures))
+    sections.append(Section("ledger", "The ledger", tables=[papers.ledger(entries)]))
+    return Chapter("papers", "What did the papers claim?", answer, lines, sections)
+
+
+def _made(evidence: Evidence, entries: "Sequence[Entry]") -> Chapter:
+    found = audits.known(evidence)
+    n_local, recorded = len(evidence.rows) + len(evidence.budgets), provenance.recorded(entries)
+    sections = []
+    if found:
+        sections.append(Section("data-sets", "The data sets, audited", tables=[audits.overview(found)]))
+        sections += [
+            Section(
+                f"audit-{name}",
+                name,
+                one["source"],
+                points=audits.in_words(one),
+                tables=[audits.ceilings(name, one)],
+            )
+            for name, one in found.items()
+        ]
+    if n_local:
+        sections.append(Section("local-numbers", "Local numbers", LOCAL, tables=[provenance.local(evidence)]))
+    if recorded.rows:
+        sections.append(Section("recorded-numbers", "Recorded numbers", RECORDED, tables=[recorded]))
+    answer = [
+        f"{n_local} local runs, {len(recorded.rows)} recorded figures, {len(found)} data sets audited: for each, protocol, "
+        "seeds, settings, versions, sha256 of the data, and the command that makes it again."
+    ]
+    return Chapter("made", "How was each number made?", answer, sections=sections)

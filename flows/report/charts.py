@@ -1,0 +1,234 @@
+"""The figures of the report, each an SVG element for the page; the style is `style`'s."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from flows.leaderboard import HEADINGS, scale
+from flows.report import style
+from flows.report.boards import Board
+
+if TYPE_CHECKING:
+    from flows.compare import Ranking
+    from flows.curves import Curve
+    from flows.leaderboard import Summary
+    from flows.report.papers import Held
+
+MANY = 16  # methods of a board that are drawn; its table has all
+FAR = 20.0  # points behind the best, from which on a method is drawn at the edge
+GAP = 0.045  # least distance of two names at the ends of lines, as a share of the axis
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture of the page: its id, what is written under it, and the SVG element."""
+
+    name: str
+    caption: str
+    svg: str
+
+
+def leaderboard(board: Board) -> Figure:
+    """Draw a board: a dot a method with its interval, best first; filled what is best or tied with it."""
+    shown = board.summaries[:MANY]
+    factor = scale(board.metric)
+    values = [factor * summary.mean[board.metric] for summary in shown]
+    edge = values[0] - FAR if factor == 100 else float("-inf")
+    with style.canvas(0.27 * len(shown) + 0.75) as (figure, axis):
+        for place, (summary, value) in enumerate(zip(shown, values, strict=True)):
+            half, standing = factor * summary.half_width[board.metric], board.standing(summary)
+            colour, mark = (style.BEST, "D") if standing == "best" else (style.OTHER, "o")
+            filled = colour if standing in ("best", "tied") else "#ffffff"
+            if value < edge:
+                axis.plot([edge], [place], marker="<", color=colour, markerfacecolor=filled)
+            else:
+                bar = half if half == half else None
+                axis.errorbar(
+                    value, place, xerr=bar, fmt=mark, color=colour, markerfacecolor=filled, capsize=2.5
+                )
+            word = {"best": " best", "tied": " tied"}.get(standing, "")
+            axis.text(1.02, place, f"{value:.2f}{word}", transform=axis.get_yaxis_transform(), va="center")
+        axis.set_yticks(range(len(shown)), [summary.label for summary in shown])
+        axis.invert_yaxis()
+        axis.set_xlabel(f"{board.heading}, {'percent' if factor == 100 else 'labels'}")
+        axis.grid(axis="y", visible=False)
+        axis.spines["left"].set_visible(False)
+        axis.tick_params(axis="y", length=0)
+        title = f"{board.dataset}, {board.protocol} protocol"
+        words = "; ".join(f"{s.label} {v:.2f}" for s, v in zip(shown, values, strict=True))
+        svg = style.inline(
+            figure, f"fig-leaderboard-{board.name}", title, f"{board.heading} in percent: {words}."
+        )
+    more = f" The first {MANY} of {len(board.summaries)} methods." if len(board.summaries) > MANY else ""
+    left = f" A triangle at the edge is more than {FAR:.0f} points behind." if min(values) < edge else ""
+    return Figure(
+        f"fig-leaderboard-{board.name}",
+        f"{title}. Bars are 95 % intervals over seeds; filled: best, or statistically tied with it.{left}{more}",
+        svg,
+    )
+
+
+def cost(board: Board, kind: str) -> Figure | None:
+    """Draw a board's figures against `kind`, "seconds" or "peak_mb"; what nothing beats on both is joined by a line."""
+    points = [(getattr(s, kind), scale(board.metric) * s.mean[board.metric], s) for s in board.summaries]
+    timed = [point for point in points if point[0]]
+    if len(timed) < 2:
+        return None
+    chosen = front([(x, y) for x, y, _ in timed])
+    highest = max(y for _, y, _ in timed)
+    drawn = [point for point in timed if point[1] >= highest - FAR]
+    heading = {"seconds": "seconds a seed, all stages", "peak_mb": "peak memory, MB"}[kind]
+    with style.canvas(3.3) as (figure, axis):
+        axis.set_xscale("log")
+        line = sorted((x, y) for x, y, _ in drawn if (x, y) in chosen)
+        axis.step(*zip(*line, strict=True), where="post", color=style.BEST, linewidth=1.2, zorder=1)
+        for x, y, _ in drawn:
+            on_front = (x, y) in chosen
+            colour = style.BEST if on_front else style.OTHER
+            face = colour if on_front else "#ffffff"
+            axis.plot([x], [y], "D" if on_front else "o", color=colour, markerfacecolor=face, zorder=2)
+        axis.margins(x=0.18, y=0.12)
+        axis.set_xlabel(heading)
+        axis.set_ylabel(f"{board.heading}, percent")
+        _plain_ticks(axis)
+        style.place_labels(axis, [(x, y) for x, y, _ in drawn], [s.label for *_, s in drawn], fontsize=9)
+        name = f"fig-{kind.replace('_', '-')}-{board.name}"
+        words = "; ".join(f"{s.label} {y:.2f} at {x:.3g}" for x, y, s in sorted(timed, key=lambda p: p[0]))
+        title = f"{board.dataset}, {board.protocol} protocol: {board.heading} against {heading}"
+        svg = style.inline(figure, name, title, f"{words}. On the Pareto front: {_names(timed, chosen)}.")
+    left = [s.label for _, y, s in timed if y < highest - FAR]
+    apart = f" Not drawn, more than {FAR:.0f} points behind: {', '.join(left)}." if left else ""
+    return Figure(
+        name, f"{title}. Filled and joined: the Pareto front, nothing is both better and cheaper.{apart}", svg
+    )
+
+
+def _names(points: Sequence[tuple[Any, Any, "Summary"]], chosen: set[tuple[float, float]]) -> str:
+    return ", ".join(s.label for x, y, s in points if (x, y) in chosen)
+
+
+def front(points: Sequence[tuple[float, float]]) -> set[tuple[float, float]]:
+    """Return the points (cost, gain) that no other is as good as on both and better on one."""
+    return {(x, y) for x, y in points if not any(a <= x and b >= y and (a < x or b > y) for a, b in points)}
+
+
+def _plain_ticks(axis: Any) -> None:
+    """Write the costs out as numbers, few enough to be read."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    low, high = axis.get_xlim()
+    steps = (1.0, 2.0, 5.0) if high < 30 * low else (1.0,)
+    axis.xaxis.set_major_locator(LogLocator(subs=steps))
+    axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
+    axis.xaxis.set_minor_formatter(NullFormatter())
+
+
+def curves(found: "Sequence[Curve]", name: str, title: str) -> Figure:
+    """Draw the label-budget curves of a data set: a line a method, its 95 % band, its name at its end."""
+    with style.canvas(3.4) as (figure, axis):
+        draw_curves(axis, found)
+        words = "; ".join(
+            f"{c.method} {', '.join(f'{100 * p.mean:.1f} at {p.budget}' for p in c.points)}" for c in found
+        )
+        svg = style.inline(figure, name, title, f"{HEADINGS.get(found[0].metric)} in percent: {words}.")
+    draws = found[0].n_draws
+    band = f"Bands are 95 % intervals over {draws} draws." if draws > 1 else "One draw: no interval."
+    return Figure(name, f"{title}. {band}", svg)
+
+
+def draw_curves(axis: Any, found: "Sequence[Curve]") -> None:
+    """Draw curves into axes: lines that differ in colour and mark, bands, and names at their ends."""
+    for place, curve in enumerate(found):
+        budgets = [point.budget for point in curve.points]
+        colour = style.COLOURS[place % len(style.COLOURS)]
+        mark = style.MARKS[place % len(style.MARKS)]
+        axis.plot(budgets, [100 * point.mean for point in curve.points], color=colour, marker=mark, ms=4)
+        low, high = ([100 * getattr(point, end) for point in curve.points] for end in ("low", "high"))
+        axis.fill_between(budgets, low, high, color=colour, alpha=0.15, linewidth=0)
+    _name_lines(axis, found)
+    axis.set_xlabel("labelled training documents")
+    axis.set_ylabel(f"{HEADINGS.get(found[0].metric, found[0].metric)}, percent")
+
+
+def _name_lines(axis: Any, found: "Sequence[Curve]") -> None:
+    """Write each method's name beside the end of its line, moved apart where ends are close."""
+    low, high = axis.get_ylim()
+    height = -float("inf")
+    for place, curve in sorted(enumerate(found), key=lambda item: item[1].points[-1].mean):
+        end = curve.points[-1]
+        height = max(100 * end.mean, height + GAP * (high - low))
+        axis.annotate(
+            curve.method,
+            (end.budget, 100 * end.mean),
+            xytext=(1.01, height),
+            textcoords=axis.get_yaxis_transform(),
+            color=style.COLOURS[place % len(style.COLOURS)],
+            va="center",
+            annotation_clip=False,
+        )
+
+
+def ranks(found: "Ranking", name: str, title: str) -> Figure:
+    """Draw the critical-difference diagram: methods on a line of average ranks, bars join what is not told apart."""
+    import numpy as np
+    import pandas as pd
+    from scikit_posthocs import critical_difference_diagram
+
+    average = np.array(found.average_ranks)
+    # The drawing joins what has p above 0.05: 1 where ranks are closer than the critical difference, else 0.
+    alike = (np.abs(average[:, None] - average) < found.critical_difference).astype(float)
+    with style.canvas(0.9 + 0.19 * len(average)) as (figure, axis):
+        axis.grid(visible=False)
+        critical_difference_diagram(
+            dict(zip(found.methods, found.average_ranks, strict=True)),
+            pd.DataFrame(alike, found.methods, found.methods),
+            ax=axis,
+            label_fmt_right="{label} ({rank:.2f})",
+            label_fmt_left="{label} ({rank:.2f})",
+            color_palette=[style.INK],
+            elbow_props={"color": style.QUIET},
+            crossbar_props={"color": style.BEST, "linewidth": 3},
+            text_h_margin=0.05,
+        )
+        order = sorted(zip(found.average_ranks, found.methods, strict=True))
+        words = ", ".join(f"{method} {rank:.2f}" for rank, method in order)
+        svg = style.inline(figure, name, title, f"Average ranks, 1 is best: {words}.")
+    return Figure(
+        name,
+        f"{title}: average ranks, 1 is best. Bars join what is less than {found.critical_difference:.2f} apart: not told "
+        f"apart (Nemenyi, {100 * found.level:.0f} %).",
+        svg,
+    )
+
+
+def held(found: "Sequence[Held]", name: str, title: str) -> Figure:
+    """Draw published figures beside measured ones, in percent, a line a figure, with the verdict at the right."""
+    with style.canvas(0.27 * len(found) + 0.75) as (figure, axis):
+        draw_held(axis, found)
+        words = "; ".join(
+            f"{h.label}: published {h.published:g}, measured {h.value:.2f}, {h.verdict}" for h in found
+        )
+        svg = style.inline(figure, name, title, f"{words}.")
+    return Figure(
+        name,
+        f"{title}. Square: published; dot: measured, with its 95 % interval; at the right the verdict by rule.",
+        svg,
+    )
+
+
+def draw_held(axis: Any, found: "Sequence[Held]") -> None:
+    """Draw published and measured figures into axes."""
+    for place, one in enumerate(found):
+        axis.plot([one.published, one.value], [place, place], color=style.QUIET, linewidth=0.8, zorder=1)
+        reach = (
+            None if one.low is None or one.high is None else [[one.value - one.low], [one.high - one.value]]
+        )
+        axis.errorbar(one.value, place, xerr=reach, fmt="o", color=style.OTHER, capsize=2.5, zorder=3)
+        axis.plot([one.published], [place], "s", color=style.BEST, markerfacecolor="#ffffff", zorder=2)
+        axis.text(1.02, place, one.verdict, transform=axis.get_yaxis_transform(), va="center", fontsize=9)
+    axis.set_yticks(range(len(found)), [one.label for one in found])
+    axis.invert_yaxis()
+    axis.set_xlabel("percent")
+    axis.grid(axis="y", visible=False)
+    axis.spines["left"].set_visible(False)
+    axis.tick_params(axis="y", length=0)

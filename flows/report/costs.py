@@ -1,0 +1,42 @@
+"""Chapter three: what it costs, in seconds and in memory, and what on each board nothing beats on both."""
+
+from flows.leaderboard import scale
+from flows.report.boards import LOCAL, Board, figure
+from flows.report.charts import front
+from flows.report.tables import Cell, Table, number
+
+
+def table(board: Board) -> Table | None:
+    """Return a board's costs, cheapest first, with marks for the two Pareto fronts; None where nothing was timed."""
+    timed = [s for s in board.summaries if s.seconds is not None and s.peak_mb is not None]
+    if len(timed) < 2:
+        return None
+    factor = scale(board.metric)
+    fronts = {
+        kind: front([(getattr(s, kind), s.mean[board.metric]) for s in timed])
+        for kind in ("seconds", "peak_mb")
+    }
+    rows = []
+    for summary in sorted(timed, key=lambda s: s.seconds or 0.0):
+        value = summary.mean[board.metric]
+        marks = [
+            "on the front" if (getattr(summary, kind), value) in chosen else ""
+            for kind, chosen in fronts.items()
+        ]
+        rows.append([
+            Cell(summary.label),
+            Cell(figure(board, summary), value),
+            number(summary.seconds, 1, mark=marks[0]),
+            number(value - board.best.mean[board.metric], scale=factor),
+            number(summary.peak_mb, 0, mark=marks[1]),
+        ])  # fmt: skip
+    headings = [
+        ("method", "method"), (board.metric, f"{board.heading}, %"), ("seconds", "seconds a seed"),
+        ("behind", "points from the best"), ("peak_mb", "peak MB"),
+    ]  # fmt: skip
+    note = (
+        "Seconds are of all stages together, as they were when each was computed; for seconds to publish run with --timed. "
+        "On the front: nothing is both better and cheaper."
+    )
+    title = f"What {board.dataset}, {board.protocol} protocol costs"
+    return Table(f"costs-{board.name}", title, headings, rows, note, LOCAL)

@@ -1,0 +1,56 @@
+"""Chapter one, with few labels: the label-budget curves of each data set, as figures and tables."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from flows.curves import Curve, summarise
+from flows.leaderboard import HEADINGS, scale
+from flows.report.boards import LOCAL
+from flows.report.evidence import Evidence
+from flows.report.tables import NOTHING, Cell, Table
+
+
+def groups(evidence: Evidence) -> dict[tuple[str, str], list[Curve]]:
+    """Return the curves by data set and protocol; a method that was tuned, or drawn otherwise, is a line of its own."""
+    kinds: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for row in evidence.budgets:
+        kinds.setdefault((row["dataset"], row["protocol"]), []).append(row)
+    return {kind: summarise(_newest(rows)) for kind, rows in kinds.items()}
+
+
+def _newest(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows as `flows.curves` reads them: of one place on a curve the newest, methods apart by trials."""
+    places: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in sorted(rows, key=lambda row: row["created"]):
+        labels, trials = row["request"]["labels"], int(row["trials"])
+        drawn = " stratified" if labels.get("stratified") else ""
+        method = f"{row['method']}{f' ({trials} trials)' if trials else ''}{drawn}"
+        place = (method, row["seed"], labels["budget"], labels.get("draw", 0))
+        places[place] = dict(row) | {"method": method, "labels": labels}
+    return list(places.values())
+
+
+def table(dataset: str, protocol: str, curves: Sequence[Curve]) -> Table:
+    """Return the curves of a data set as a table: a line a method, a column a budget."""
+    budgets = sorted({point.budget for curve in curves for point in curve.points})
+    metric, n_draws = curves[0].metric, max(curve.n_draws for curve in curves)
+    factor = scale(metric)
+    headings = [("method", "method")]
+    for budget in budgets:
+        headings += [(f"labels_{budget}", f"{budget:,} labels"), (f"labels_{budget}_95", "±")]
+    rows = []
+    for curve in curves:
+        points = {point.budget: point for point in curve.points}
+        cells = [Cell(curve.method)]
+        for budget in budgets:
+            point = points.get(budget)
+            half = (point.high - point.low) / 2 if point else 0.0
+            cells.append(Cell(f"{factor * point.mean:.1f}", point.mean) if point else NOTHING)
+            cells.append(Cell(f"{factor * half:.1f}", half) if half else NOTHING)
+        rows.append(cells)
+    note = (
+        f"{HEADINGS.get(metric, metric)} in percent, the mean over {n_draws} draw{'s' if n_draws > 1 else ''} of labels with "
+        "the half-width of its 95 % interval. All methods get the same draws; features are learnt on all training texts."
+    )
+    title = f"{dataset}, {protocol} protocol, by labels"
+    return Table(f"curve-{dataset}-{protocol}", title, headings, rows, note, LOCAL)

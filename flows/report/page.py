@@ -1,0 +1,108 @@
+"""The page itself: one HTML file with everything in it, and its tables as files where they are wanted."""
+
+import base64
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from flows.report.boards import LOCAL
+from flows.report.chapters import Chapter, chapters, nothing_here
+from flows.report.evidence import Evidence
+from flows.report.papers import RECORDED
+from flows.report.tables import FORMAT_NAMES, FORMATS, Table
+from tasks import InputError
+
+if TYPE_CHECKING:
+    from flows.claims import Entry
+
+HERE = Path(__file__).parent
+TYPES = {"csv": "text/csv", "md": "text/markdown", "tex": "text/x-tex"}
+
+
+def build(evidence: Evidence, entries: "Sequence[Entry] | None" = None) -> list[Chapter]:
+    """Return the chapters of the report of this evidence and of the published claims (all, unless some are given)."""
+    if entries is None:
+        from flows.claims import choose, ledger
+
+        entries = ledger(evidence.home, choose())
+    return chapters(evidence, entries)
+
+
+def write(path: Path, evidence: Evidence, found: Sequence[Chapter]) -> None:
+    """Write the report as one HTML file, whole or not at all. Raises InputError when it cannot be written."""
+    temporary = path.with_name(f".{path.name}.part")
+    try:
+        temporary.write_text(render(evidence, found), "utf-8")
+        temporary.replace(path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def render(evidence: Evidence, found: Sequence[Chapter]) -> str:
+    """Return the page as HTML."""
+    import importlib.metadata
+
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    from tasks.tracking import git_commit
+
+    environment = Environment(
+        loader=FileSystemLoader(HERE),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    sweeps = f" of the sweeps {', '.join(evidence.sweeps)}" if evidence.sweeps else ""
+    n_runs, n_budgets = len(evidence.rows), len(evidence.budgets)
+    about = f"{now}. {n_runs} local runs{sweeps}, {n_budgets} more on label budgets; {len(evidence.failed)} failed."
+    has_results = bool(evidence.rows or evidence.budgets)
+    version = importlib.metadata.version("textbench")
+    return environment.get_template("template.html").render(
+        title="Text representations, compared",
+        about=about,
+        notice="" if has_results else nothing_here(evidence),
+        made=f"Made by textbench {version} at commit {git_commit()} on {now}.",
+        version=version,
+        chapters=found,
+        ids=set(_ids(found)),
+        downloads=downloads,
+        css=(HERE / "style.css").read_text("utf-8"),
+        script=(HERE / "script.js").read_text("utf-8"),
+        LOCAL=LOCAL,
+        RECORDED=RECORDED,
+    )
+
+
+def _ids(found: Sequence[Chapter]) -> Iterator[str]:
+    for chapter in found:
+        yield chapter.name
+        for section in chapter.sections:
+            yield section.name
+            yield from (table.name for table in section.tables)
+
+
+def downloads(table: Table) -> list[tuple[str, str, str]]:
+    """Return a table's other forms: ending, name, and an address that holds the whole file."""
+    found = []
+    for ending, convert in FORMATS.items():
+        data = base64.b64encode(convert(table).encode()).decode()
+        found.append((ending, FORMAT_NAMES[ending], f"data:{TYPES[ending]};charset=utf-8;base64,{data}"))
+    return found
+
+
+def write_tables(folder: Path, found: Sequence[Chapter]) -> int:
+    """Write every table as CSV, Markdown and LaTeX into a folder and return how many tables there are."""
+    tables = [table for chapter in found for section in chapter.sections for table in section.tables]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for table in tables:
+            for ending, convert in FORMATS.items():
+                (folder / f"{table.name}.{ending}").write_text(convert(table), "utf-8")
+    except OSError as error:
+        raise InputError(f"{folder} cannot be written: {error.strerror}") from error
+    return len(tables)

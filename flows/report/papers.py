@@ -1,0 +1,183 @@
+"""Chapter four: what the papers claimed, what was measured, here or as the repository records it, and the verdicts."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evaluation.verdicts import Kind
+from flows.leaderboard import HEADINGS, KNOWN
+from flows.report.boards import LOCAL
+from flows.report.tables import NOTHING, Cell, Table, number
+
+if TYPE_CHECKING:
+    from flows.claims import Entry
+    from flows.measure import Measurement
+
+RECORDED = "recorded in the repository"
+KINDS: tuple[Kind, ...] = (
+    "reproduced", "better than published", "not reproduced", "undecided",
+    "impossible", "suspect", "not runnable", "not yet run",
+)  # fmt: skip
+MEANING = {
+    "reproduced": "the published figure, as rounded, lies in the measured interval",
+    "better than published": "outside of the interval, and the measured figure is better",
+    "not reproduced": "outside of the interval, and the measured figure is worse",
+    "undecided": "the interval is wide, or there is none",
+    "impossible": "beyond what the test documents allow, whatever the method",
+    "suspect": "the paper contradicts itself",
+    "not runnable": "data licensed or lost, or nothing here implements the method",
+    "not yet run": "it could be measured, and was not",
+}
+PRIMARY = (
+    "accuracy",
+    "precision@1",
+    "map",
+)  # the metric of a paper's table that stands for it in chapter one
+PLAIN = ("seeds", "documents")  # a figure judged as it is, not as a difference or a ratio
+
+
+@dataclass(frozen=True)
+class Held:
+    """A published figure beside the measured one, both in percent."""
+
+    label: str
+    published: float
+    value: float
+    low: float | None
+    high: float | None
+    verdict: str
+
+
+def verdict_counts(entries: "Sequence[Entry]") -> Table:
+    """Return how many claims of each paper have each verdict."""
+    papers = list(dict.fromkeys(entry.claim.paper for entry in entries))
+    found = Counter((entry.claim.paper, entry.verdict.kind) for entry in entries)
+    headings = [
+        ("verdict", "verdict"),
+        *((paper, paper) for paper in papers),
+        ("all", "all"),
+        ("meaning", "meaning"),
+    ]
+    rows = []
+    for kind in KINDS:
+        counts = [found[paper, kind] for paper in papers]
+        rows.append([
+            Cell(kind), *(Cell(str(n), n) for n in counts), Cell(str(sum(counts)), sum(counts), is_strong=True),
+            Cell(MEANING[kind]),
+        ])  # fmt: skip
+    totals = [sum(entry.claim.paper == paper for entry in entries) for paper in papers]
+    rows.append([Cell("all"), *(Cell(str(n), n) for n in [*totals, len(entries)]), Cell("")])
+    note = "The rule of the verdicts is a page of its own, evaluation/verdicts.py; nothing is judged by hand."
+    return Table("verdicts", "Verdicts on the published figures", headings, rows, note)
+
+
+def ledger(entries: "Sequence[Entry]") -> Table:
+    """Return every claim beside what was measured, and its verdict with the reason."""
+    headings = [
+        ("id", "claim"), ("paper", "paper"), ("published", "published"), ("measured", "measured"), ("low", "from"),
+        ("high", "to"), ("basis", "interval over"), ("source", "whose"), ("verdict", "verdict"), ("reason", "reason"),
+    ]  # fmt: skip
+    note = (
+        "Percent unless the claim says otherwise. Where the interval is of a difference or a ratio, it stands beside that: "
+        "“interval over” says which. A claim that orders methods has pairs instead of a figure."
+    )
+    rows = [_line(entry) for entry in entries]
+    return Table(
+        "claims", "Every published figure", headings, rows, note, filters=("paper", "verdict", "source")
+    )
+
+
+def _line(entry: "Entry") -> list[Cell]:
+    claim, found = entry.claim, entry.measured
+    source = "" if found is None else LOCAL if entry.fresh else RECORDED
+    if claim.printed:
+        published = Cell(claim.text, claim.printed.value)
+    else:
+        published = Cell(claim.text)
+    link = f"made-{_slug(claim.id)}" if entry.record else ""
+    return [
+        Cell(claim.id, link=link),
+        Cell(claim.paper),
+        published,
+        *_measured(found),
+        Cell(source or "-", source),
+        Cell(entry.verdict.kind, is_strong=True),
+        Cell(entry.verdict.reason),
+    ]
+
+
+def _measured(found: "Measurement | None") -> list[Cell]:
+    if found is None:
+        return [NOTHING] * 4
+    if found.comparisons:
+        return [Cell(f"{len(found.comparisons)} pairs", ""), NOTHING, NOTHING, Cell("paired tests")]
+    return [*(number(value) for value in (found.value, found.low, found.high)), Cell(found.basis)]
+
+
+def held(entries: "Sequence[Entry]") -> dict[str, list[Held]]:
+    """Return by paper the figures in percent that were measured as they were published."""
+    found: dict[str, list[Held]] = {}
+    for entry in entries:
+        claim, measured = entry.claim, entry.measured
+        if measured is None or claim.printed is None or claim.unit != "percent" or claim.class_rate:
+            continue
+        if measured.basis in PLAIN and measured.value is not None:
+            label = (
+                f"{claim.dataset_here} {claim.method}, {HEADINGS.get(claim.metric_here or '', claim.metric)}"
+            )
+            one = Held(
+                label, claim.printed.value, measured.value, measured.low, measured.high, entry.verdict.kind
+            )
+            found.setdefault(claim.paper, []).append(one)
+    return found
+
+
+def recorded_boards(entries: "Sequence[Entry]") -> list[Table]:
+    """Return, for each table of a paper, its methods by the recorded figure of the metric that stands for it.
+
+    Best first; a method whose interval meets the best's is marked: these are not paired tests.
+    """
+    groups: dict[tuple[str, str, str], list[Entry]] = {}
+    for entry in entries:
+        claim, found = entry.claim, entry.recorded
+        if found and found.basis in PLAIN and claim.metric in PRIMARY and claim.dataset_here:
+            groups.setdefault((claim.paper, claim.dataset_here, claim.metric), []).append(entry)
+    return [_recorded_board(*group, members) for group, members in groups.items()]
+
+
+def _recorded_board(paper: str, dataset: str, metric: str, entries: "list[Entry]") -> Table:
+    name = entries[0].claim.metric_here or metric
+    sign = -1 if KNOWN[name].higher_is_better else 1
+    ordered = sorted(entries, key=lambda e: sign * (e.recorded.value or 0.0))  # type: ignore[union-attr]
+    best = ordered[0].recorded
+    assert best is not None
+    rows = []
+    for entry in ordered:
+        found = entry.recorded
+        assert found is not None
+        meets = None not in (found.low, found.high, best.low, best.high) and (
+            found.low <= best.high and best.low <= found.high  # type: ignore[operator]
+        )
+        mark = "best" if found is best else "interval meets the best's" if meets else ""
+        printed = entry.claim.printed
+        rows.append([
+            Cell(entry.claim.method, mark=mark, is_strong=found is best),
+            number(found.value), number(found.low), number(found.high),
+            number(printed.value if printed else None, 1),
+            Cell(entry.record.get("seeds", ""), ""),
+            Cell(entry.verdict.kind),
+        ])  # fmt: skip
+    headings = [
+        ("method", "method"), (name, f"{HEADINGS.get(name, name)}, measured %"), ("low", "from"), ("high", "to"),
+        ("published", "published"), ("seeds", "seeds"), ("verdict", "verdict"),
+    ]  # fmt: skip
+    slug = _slug(f"recorded-{paper}-{dataset}-{metric}")
+    note = "Under the paper's own protocol, warts included. Intervals are not paired tests; " + (
+        "where they do not meet, the methods differ."
+    )
+    return Table(slug, f"{dataset}, protocol of {paper}", headings, rows, note, RECORDED)
+
+
+def _slug(text: str) -> str:
+    return "".join(character if character.isalnum() else "-" for character in text)

@@ -1,0 +1,120 @@
+"""Chapter five: how each number was made: protocol, seeds, settings, versions, sha256 of the data, command."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from flows.cells import Request
+from flows.report.boards import LOCAL
+from flows.report.evidence import Evidence, Row, known
+from flows.report.papers import RECORDED, _slug
+from flows.report.tables import NOTHING, Cell, Table, code
+from flows.runs import command_of
+
+if TYPE_CHECKING:
+    from flows.claims import Entry
+
+SHORT = 12  # digits of a key or a digest that are shown; CSV has all
+HEADINGS = [
+    ("dataset", "data set"), ("method", "method"), ("protocol", "protocol"), ("labels", "labels"), ("seeds", "seeds"),
+    ("settings", "settings"), ("classifier", "classifier"), ("sha256", "sha256 of the data"), ("versions", "versions"),
+    ("command", "command"), ("keys", "keys"),
+]  # fmt: skip
+
+
+def local(evidence: Evidence) -> Table:
+    """Return a line for each method on each data set: what its local runs were made with."""
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in [*evidence.rows, *evidence.budgets]:
+        labels = (row["request"].get("labels") or {}).get("budget")
+        group = (row["dataset"], row["protocol"], row["method"], int(row["trials"]), row.get("paper"), labels)
+        groups.setdefault((*group, row["probe"]), []).append(row)
+    ordered = sorted(
+        groups.items(), key=lambda item: tuple(str(part) for part in item[0][:5]) + (item[0][5] or 0,)
+    )
+    rows = [_line(evidence, own) for _, own in ordered]
+    note = "One line a method and setting. The command repeats the first seed; the same command gives the same bits."
+    return Table("made-here", "How the local numbers were made", HEADINGS, rows, note, LOCAL, is_folded=True)
+
+
+def _line(evidence: Evidence, rows: Sequence[Row]) -> list[Cell]:
+    first = min(rows, key=lambda row: row["seed"])
+    about = known(evidence.home, first)
+    budget = first["request"].get("labels") or {}
+    draws = sorted({(row["request"].get("labels") or {}).get("draw", 0) for row in rows})
+    seeds = " ".join(str(seed) for seed in sorted({row["seed"] for row in rows}))
+    labels = f"{budget['budget']:,}, draws {' '.join(map(str, draws))}" if budget else "all"
+    trials = f", best of {first['trials']} settings" if int(first["trials"]) else ""
+    return [
+        Cell(first["dataset"]),
+        Cell(first["method"]),
+        Cell(", ".join(filter(None, [first["protocol"], first.get("paper")]))),
+        Cell(labels),
+        Cell(seeds),
+        Cell(f"{_settings(rows)}{trials}"),
+        Cell(first["probe"] or "the method itself"),
+        _digests(about.corpus["sha256"]) if about.corpus else Cell("no longer in the store"),
+        Cell(_versions(about.libraries) if about.libraries else "no longer in the store"),
+        code(command_of(Request(**first["request"]))),
+        Cell(
+            " ".join(row["key"][:SHORT] for row in rows), " ".join(row["key"] for row in rows), is_code=True
+        ),
+    ]
+
+
+def _settings(rows: Sequence[Row]) -> str:
+    chosen = list(dict.fromkeys(json.dumps(row["params"], sort_keys=True) for row in rows))
+    return "; ".join(
+        ", ".join(f"{name} = {value}" for name, value in json.loads(one).items()) or "defaults"
+        for one in chosen
+    )
+
+
+def _digests(digests: Mapping[str, str]) -> Cell:
+    short = ", ".join(f"{name} {digest[:SHORT]}" for name, digest in sorted(digests.items()))
+    return Cell(short, " ".join(f"{name}={digest}" for name, digest in sorted(digests.items())), is_code=True)
+
+
+def _versions(libraries: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {version}" for name, version in libraries.items())
+
+
+def recorded(entries: "Sequence[Entry]") -> Table:
+    """Return a line for each recorded figure: what measured.csv says of how it was made."""
+    headings = [
+        ("id", "claim"), ("protocol", "protocol"), ("seeds", "seeds"), ("trials", "settings tried"),
+        ("params", "settings"), ("sha256", "sha256 of the data"), ("commit", "commit"), ("hardware", "hardware"),
+        ("command", "command"), ("recorded", "recorded"), ("cells", "keys"),
+    ]  # fmt: skip
+    rows = []
+    for entry in entries:
+        record = entry.record
+        if not record:
+            continue
+        digests = dict(pair.split("=", 1) for pair in record["data_sha256"].split() if "=" in pair)
+        rows.append([
+            Cell(entry.claim.id), Cell(f"{record['protocol']}, {record['paper']}"), Cell(record["seeds"] or "-"),
+            Cell(record["trials"] or "-"), _params(record["params"]), _digests(digests),
+            Cell(record["commit"][:SHORT] + ("+changes" if "+" in record["commit"] else ""), record["commit"], is_code=True),
+            Cell(record["hardware"]), code(record["command"]), Cell(record["recorded"]),
+            Cell(record["cells"] or "-", is_code=True),
+        ])  # fmt: skip
+    note = "From evaluation/measured.csv. The versions are those of requirements.lock at that commit."
+    return Table(
+        "made-recorded", "How the recorded numbers were made", headings, rows, note, RECORDED, is_folded=True
+    )
+
+
+def _params(text: str) -> Cell:
+    """Return the settings of a record: those of each run, or one for all where they agree."""
+    cells = json.loads(text or "{}")
+    if not cells:
+        return NOTHING
+    different = list(dict.fromkeys(json.dumps(values, sort_keys=True) for values in cells.values()))
+    if len(different) == 1:
+        return Cell(", ".join(f"{k} = {v}" for k, v in json.loads(different[0]).items()) or "defaults", text)
+    listed = (f"{run}: {', '.join(f'{k} = {v}' for k, v in values.items())}" for run, values in cells.items())
+    return Cell("; ".join(listed), text)
+
+
+__all__ = ["_slug", "local", "recorded"]

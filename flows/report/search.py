@@ -1,0 +1,76 @@
+"""Chapter one, for search: what the rankers reached on collections with judged queries."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from evaluation.intervals import mean_interval
+from flows.ranking_tables import HEADINGS
+from flows.report.boards import LOCAL
+from flows.report.evidence import _json
+from flows.report.tables import Cell, Table, number
+
+SHOWN = ("map", "precision_at_10", "ndcg_at_10", "reciprocal_rank")
+
+
+def runs(home: Path) -> list[dict[str, Any]]:
+    """Return the finished retrieval runs: collection, ranker, settings, measures, and how each was made."""
+    found = []
+    for path in sorted((home / "retrieval").glob("*.json")):
+        record, meta = _json(path), _json(home / "store" / "retrieve" / path.stem / "meta.json")
+        if record and meta:
+            recipe = meta["recipe"]
+            params = recipe["params"]
+            found.append({
+                "collection": recipe["inputs"]["corpus"]["params"].get("dataset", "own"),
+                "ranker": params["method"], "seed": params["seed"], "trials": params["trials"],
+                "judgments": params["judgments"], "measures": record["metrics"], "created": record["created"],
+                "key": path.stem, "run_id": record["run_id"], "libraries": recipe["libraries"],
+                "seconds": meta["seconds"],
+            })  # fmt: skip
+    return _newest(found)
+
+
+def _newest(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    places = {
+        (run["collection"], run["ranker"], run["seed"], run["trials"], run["judgments"]): run
+        for run in sorted(found, key=lambda run: run["created"])
+    }
+    return list(places.values())
+
+
+def tables(found: Sequence[Mapping[str, Any]]) -> list[Table]:
+    """Return a table a collection and policy of judgments, best mean average precision first."""
+    groups: dict[tuple[str, str], dict[tuple[str, int], list[Mapping[str, Any]]]] = {}
+    for run in found:
+        members = groups.setdefault((run["collection"], run["judgments"]), {})
+        members.setdefault((run["ranker"], run["trials"]), []).append(run)
+    return [_table(*group, members) for group, members in groups.items()]
+
+
+def _table(
+    collection: str, judgments: str, members: Mapping[tuple[str, int], Sequence[Mapping[str, Any]]]
+) -> Table:
+    lines = []
+    for (ranker, trials), own in members.items():
+        means = {name: mean_interval([run["measures"][name] for run in own]) for name in SHOWN}
+        lines.append((ranker, trials, own, means))
+    lines.sort(key=lambda line: -line[3]["map"][0])
+    rows = [
+        [
+            Cell(ranker, mark="best" if place == 0 else "", is_strong=place == 0),
+            Cell(f"{trials} settings" if trials else "as published", trials),
+            number(means["map"][0], scale=100),
+            number(means["map"][1], scale=100),
+            *(number(means[name][0], scale=100) for name in SHOWN[1:]),
+            Cell(str(len(own)), len(own)),
+        ]
+        for place, (ranker, trials, own, means) in enumerate(lines)
+    ]
+    headings = [
+        ("ranker", "ranker"), ("trials", "tuned over"), ("map", "MAP, %"), ("map_95", "±"),
+        *((name, f"{HEADINGS[name]}, %") for name in SHOWN[1:]), ("seeds", "seeds"),
+    ]  # fmt: skip
+    note = f"Judgments: {judgments}. Means over queries; the interval is over seeds. Paired tests: textbench retrieve."
+    name = f"search-{collection}-{judgments}"
+    return Table(name, f"Search in {collection}", headings, rows, note, LOCAL)

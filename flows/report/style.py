@@ -1,0 +1,137 @@
+"""The one style of every figure: size, type, colours, and how a picture becomes part of a page.
+
+Colours are Okabe and Ito's, told apart by colour-blind eyes, darkened where needed so that text in them is readable on
+white; methods are also told apart by their marks and named beside them. In a page each colour becomes a CSS variable, so that
+the same picture suits light and dark.
+"""
+
+import io
+import itertools
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+INK, QUIET, GRID = "#333333", "#5f6368", "#dddddd"
+# Lines and dots in their order; the first is a plain result, the second the best.
+COLOURS = ("#0072b2", "#b84c00", "#00795a", "#a0447a", "#8a6100", "#4d5db0", "#000001")
+OTHER, BEST = COLOURS[0], COLOURS[1]
+MARKS = "osD^vP*"
+WIDTH = 4.6  # inches: a column of a page, a whole telephone
+SETTINGS: Mapping[str, Any] = {
+    "svg.fonttype": "none",  # text stays text
+    "svg.hashsalt": "textbench",  # equal pictures are equal files
+    "font.family": "sans-serif",
+    "font.size": 10,
+    "axes.titlesize": 10,
+    "axes.titlelocation": "left",
+    "axes.titlecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": QUIET,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "text.color": INK,
+    "xtick.color": QUIET,
+    "ytick.color": QUIET,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "grid.color": GRID,
+    "lines.markersize": 5,
+}
+VARIABLES = {INK: "ink", QUIET: "quiet", GRID: "grid", "#ffffff": "paper"} | {
+    colour: f"c{place}" for place, colour in enumerate(COLOURS)
+}
+
+
+@contextmanager
+def canvas(height: float, width: float = WIDTH, **options: Any) -> Iterator[tuple[Any, Any]]:
+    """Give a figure of so many inches and its axes, in the style; the figure is closed afterwards."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    with matplotlib.rc_context(dict(SETTINGS)):
+        figure, axes = plt.subplots(figsize=(width, height), layout="constrained", **options)
+        try:
+            yield figure, axes
+        finally:
+            plt.close(figure)
+
+
+def save(figure: Any, path: Path) -> None:
+    """Write a figure to an SVG, PNG or PDF file, the same bytes for the same picture."""
+    figure.savefig(path, metadata={"Date": None} if path.suffix != ".png" else None, dpi=150)
+
+
+def inline(figure: Any, name: str, title: str, description: str) -> str:
+    """Return a figure as an SVG element for a page: its ids begin with `name`, its colours are CSS variables.
+
+    `description` says in words what the picture shows.
+    """
+    from html import escape
+
+    stream = io.StringIO()
+    figure.savefig(stream, format="svg", metadata={"Date": None}, transparent=True)
+    svg = stream.getvalue()
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'\bid="', f'id="{name}-', svg)
+    svg = re.sub(r'href="#', f'href="#{name}-', svg)
+    svg = svg.replace("url(#", f"url(#{name}-").replace("xlink:href", "href")
+    for colour, variable in VARIABLES.items():
+        svg = re.sub(colour, f"var(--{variable}, {colour})", svg, flags=re.IGNORECASE)
+    svg = re.sub(r"font: ([^;\"]*?)(\d+(?:\.\d+)?px) [^;\"]*", r"font: \1\2 var(--sans, sans-serif)", svg)
+    view = re.search(r'viewBox="[^"]*"', svg)
+    opening = svg[: svg.index(">") + 1]
+    about = (
+        f'<title id="{name}-title">{escape(title)}</title><desc id="{name}-desc">{escape(description)}</desc>'
+    )
+    element = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" {view.group() if view else ""} role="img" '
+        f'aria-labelledby="{name}-title {name}-desc">{about}'
+    )
+    return svg.replace(opening, element, 1)
+
+
+def place_labels(axis: Any, points: list[tuple[float, float]], names: list[str], **options: Any) -> None:
+    """Name points beside them, each where it covers least of other names and points; a line leads to a far one."""
+    figure = axis.figure
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # what is measured now has to stay where it is
+    renderer, frame = figure.canvas.get_renderer(), axis.get_window_extent()
+    marks = axis.transData.transform(points)
+    step = 0.6 * 10 * figure.dpi / 72
+    taken: list[tuple[float, float, float, float]] = [(x - 4, y - 4, x + 4, y + 4) for x, y in marks]
+    for place in sorted(range(len(points)), key=lambda i: -marks[i][1]):
+        text = axis.text(0, 0, names[place], **options)
+        box = text.get_window_extent(renderer)
+        x, y = marks[place]
+        spots = [
+            (x + dx + (0 if dx > 0 else -box.width), y + dy - box.height / 2)
+            for reach, dx in itertools.product(range(9), (step, -step))
+            for dy in ((reach * step, -reach * step) if reach else (0.0,))
+        ]
+        best = min(enumerate(spots), key=lambda spot: (_covered(spot[1], box, taken, frame), spot[0]))[1]
+        taken.append((best[0], best[1], best[0] + box.width, best[1] + box.height))
+        text.set_position(axis.transData.inverted().transform((best[0], best[1] + box.height / 2)))
+        text.set_verticalalignment("center")
+        if abs(best[1] + box.height / 2 - y) > 1.5 * step:
+            end = (best[0] if best[0] > x else best[0] + box.width, best[1] + box.height / 2)
+            line = axis.transData.inverted().transform([(x, y), end])
+            axis.plot(line[:, 0], line[:, 1], color=QUIET, linewidth=0.6, zorder=1)
+
+
+def _covered(spot: tuple[float, float], box: Any, taken: list[tuple[float, ...]], frame: Any) -> float:
+    """Return how much of what is taken a name would cover, and of itself lie outside of the frame."""
+    left, low = spot
+    right, high = left + box.width, low + box.height
+    area = sum(
+        max(0.0, min(right, r) - max(left, l)) * max(0.0, min(high, h) - max(low, b)) for l, b, r, h in taken
+    )
+    beyond = max(0.0, frame.x0 - left) + max(0.0, right - frame.x1)
+    above = max(0.0, frame.y0 - low) + max(0.0, high - frame.y1)
+    return round(area + beyond * box.height + above * box.width, 6)
