@@ -144,13 +144,11 @@ def judge(claim: Claim, measured: Measurement, claims: Mapping[str, Claim]) -> V
 
 def _ceilings(home: Path, dataset: str) -> Mapping[str, float]:
     """Return a data set's ceilings by metric, from its audit; none where it would have to be downloaded first."""
-    from flows.cli.doctor import ARCHIVE, _is_here
-    from tasks import audit, ingest
+    from tasks import archives, audit, ingest
     from tasks.store import Store
 
     store, reference = Store(home / "store"), audit.reference(ingest.reference(dataset))
-    files = [file for file in catalogue.dataset(dataset).load().SHA256 if file.endswith(ARCHIVE)]
-    if not store.has(reference) and not all(map(_is_here, files)):
+    if not store.has(reference) and not archives.are_here(catalogue.dataset(dataset).load().SHA256):
         return {}
     try:
         return dict(store.open(reference).json("audit")["ceilings"])

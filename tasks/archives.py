@@ -21,6 +21,7 @@ from tasks.untar import members
 __all__ = ["Archive", "content_digest", "find", "members", "read"]
 
 DATA_DIR = "TEXTBENCH_DATA_DIR"
+SUFFIX = ".tar.gz"  # by which an archive is told from a file of a package
 OFFLINE = "TEXTBENCH_OFFLINE"
 NO = ("", "0", "false", "no", "off")
 
@@ -76,6 +77,16 @@ def find(archive: Archive) -> Path:
             )
         _download(archive, path)
     return path
+
+
+def are_here(files: Iterable[str]) -> bool:
+    """Tell whether the archives among these files are in the data folder or the cache; `find` checks what they hold."""
+    own = os.environ.get(DATA_DIR)
+    folders = [_cache_folder(), *([Path(own).expanduser()] if own else [])]
+    wanted = [file for file in files if file.endswith(SUFFIX)]
+    return all(
+        any(path.is_file() for folder in folders for path in folder.glob(f"*/{file}")) for file in wanted
+    )
 
 
 def content_digest(contents: Iterable[tuple[str, bytes]]) -> str:

@@ -13,7 +13,6 @@ from tasks import InputError
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "optuna", "prefect", "fastapi", "mlflow")
 FREE_MB, MEMORY_MB = 500, 1500
 PYTHON = (3, 11)
-ARCHIVE = ".tar.gz"
 
 
 @dataclass(frozen=True)
@@ -151,15 +150,14 @@ def _machine() -> Check:
 
 def _data_sets() -> Iterator[Check]:
     """Load the data sets that come with a package; of the archives only look whether they are there."""
-    from tasks import catalogue
+    from tasks import archives, catalogue
 
     there: list[str] = []
     to_fetch: list[str] = []
     for name, entry in catalogue.datasets().items():
         module = entry.load()
-        archives = [file for file in module.SHA256 if file.endswith(ARCHIVE)]
-        if archives:
-            (there if all(map(_is_here, archives)) else to_fetch).append(name)
+        if any(file.endswith(archives.SUFFIX) for file in module.SHA256):
+            (there if archives.are_here(module.SHA256) else to_fetch).append(name)
             continue
         try:
             module.load()
@@ -173,17 +171,6 @@ def _data_sets() -> Iterator[Check]:
     if to_fetch:
         remedy = "They are downloaded when first used, or by: textbench fetch"
         yield Check("data sets", False, f"not here yet: {', '.join(to_fetch)}", remedy, required=False)
-
-
-def _is_here(file: str) -> bool:
-    """Look for an archive in the data folder and in the cache; `textbench fetch` checks what it holds."""
-    import os
-
-    from tasks import archives
-
-    own = os.environ.get(archives.DATA_DIR)
-    folders = [archives._cache_folder(), *([Path(own).expanduser()] if own else [])]
-    return any(path.is_file() for folder in folders for path in folder.glob(f"*/{file}"))
 
 
 def _disk(home: Path) -> Check:

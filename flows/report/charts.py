@@ -185,8 +185,7 @@ def ranks(found: "Ranking", name: str, title: str) -> Figure:
             ax=axis,
             label_fmt_right="{label} ({rank:.2f})",
             label_fmt_left="{label} ({rank:.2f})",
-            color_palette=[style.INK],
-            elbow_props={"color": style.QUIET},
+            color_palette=[style.INK] * len(average),
             crossbar_props={"color": style.BEST, "linewidth": 3},
             text_h_margin=0.05,
         )
