@@ -97,6 +97,7 @@ def _train(  # type: ignore[no-untyped-def]
     inputs = ((np.random.random((n_terms, n_dimensions)) - 0.5) / n_dimensions).astype(np.float32)
     outputs = np.zeros((n_terms, n_dimensions), dtype=np.float32)
     kept = np.empty(len(tokens), dtype=np.int32)
+    loads = np.zeros(n_terms, dtype=np.float32)
     total, n_read, n_trained = n_epochs * len(tokens), 0, 0
     for _ in range(n_epochs):
         for document in range(len(offsets) - 1):
@@ -108,14 +109,16 @@ def _train(  # type: ignore[no-untyped-def]
                     n_kept += 1
             for first in range(0, n_kept, WORDS_AT_ONCE):
                 last = min(first + WORDS_AT_ONCE, n_kept)
-                _step(kept[:n_kept], first, last, inputs, outputs, cumulative, window, n_negative, rate)
+                _step(
+                    kept[:n_kept], first, last, inputs, outputs, loads, cumulative, window, n_negative, rate
+                )
             n_read += offsets[document + 1] - offsets[document]
             n_trained += n_kept
     return inputs, n_trained
 
 
 @njit(fastmath=True, error_model="numpy")
-def _step(text, first, last, inputs, outputs, cumulative, window, n_negative, rate):  # type: ignore[no-untyped-def]
+def _step(text, first, last, inputs, outputs, loads, cumulative, window, n_negative, rate):  # type: ignore[no-untyped-def]
     """Predict the words `first` to `last` of a text from their contexts, and update both sides."""
     n_words, n_dimensions = last - first, inputs.shape[1]
     begin, end = max(first - window, 0), min(last + window, len(text))
@@ -132,20 +135,44 @@ def _step(text, first, last, inputs, outputs, cumulative, window, n_negative, ra
         B[row] = outputs[targets[row]]
     scores = np.dot(A, B.T)
     steps = np.zeros((n_contexts, n_targets), dtype=np.float32)
-    n_pairs = np.zeros(n_contexts, dtype=np.int32)
+    weights = np.zeros((n_contexts, n_targets), dtype=np.float32)
     for word in range(n_words):
         centre = first + word - begin
         reach = np.random.randint(1, window + 1)
         for row in range(max(centre - reach, 0), min(centre + reach + 1, n_contexts)):
             if row != centre:
                 steps[row, word] = rate / (1 + np.exp(scores[row, word]))
-                n_pairs[row] += 1
+                weights[row, word] = rate
+                weights[row, n_words:] += rate * n_negative / SHARED_NEGATIVES
     for row in range(n_contexts):
-        share = rate * n_negative * n_pairs[row] / SHARED_NEGATIVES
         for place in range(n_words, n_targets):
-            steps[row, place] = -share / (1 + np.exp(-scores[row, place]))
+            steps[row, place] = -weights[row, place] / (1 + np.exp(-scores[row, place]))
+    contexts = text[begin:end]
+    scale_A, scale_B = _scales(contexts, weights, B, loads), _scales(targets, weights.T, A, loads)
     change_A, change_B = np.dot(steps, B), np.dot(steps.T, A)
     for row in range(n_contexts):
-        inputs[text[begin + row]] += change_A[row]
+        inputs[contexts[row]] += scale_A[row] * change_A[row]
     for row in range(n_targets):
-        outputs[targets[row]] += change_B[row]
+        outputs[targets[row]] += scale_B[row] * change_B[row]
+
+
+@njit(fastmath=True, error_model="numpy")
+def _scales(ids, weights, others, loads):  # type: ignore[no-untyped-def]
+    """Return by how much the step of each row of one side is shortened: not at all, but for words that repeat.
+
+    A step summed over pairs overshoots when it is longer than the curvature of the logistic loss allows, at most
+    |b|^2 / 4 a pair. word2vec takes a word's pairs one after the other and so never does; a line of the same word
+    again and again would drive it to infinity here. `loads` is work space, zero before and after.
+    """
+    squares = np.empty(len(others), dtype=np.float32)
+    for row in range(len(others)):
+        squares[row] = np.sum(others[row] * others[row])
+    curvatures = np.dot(np.ascontiguousarray(weights), squares) / 4
+    for row in range(len(ids)):
+        loads[ids[row]] += curvatures[row]
+    scales = np.empty(len(ids), dtype=np.float32)
+    for row in range(len(ids)):
+        scales[row] = 1 / max(1.0, loads[ids[row]])
+    for row in range(len(ids)):
+        loads[ids[row]] = 0
+    return scales

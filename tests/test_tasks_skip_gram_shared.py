@@ -28,7 +28,7 @@ DOCUMENTS = documents()
 
 
 def test_a_step_is_the_gradient_summed_over_pairs() -> None:
-    n_terms, n_dimensions, rate, n_negative = 7, 4, 0.1, 3
+    n_terms, n_dimensions, rate, n_negative = 7, 4, 0.01, 3
     inputs = RNG.normal(size=(n_terms, n_dimensions)).astype(np.float32)
     outputs = RNG.normal(size=(n_terms, n_dimensions)).astype(np.float32)
     text = np.array([1, 2, 3, 2, 4, 5], dtype=np.int32)
@@ -45,9 +45,11 @@ def test_a_step_is_the_gradient_summed_over_pairs() -> None:
         for neighbour in (place - 1, place + 1):
             add(text[neighbour], text[place], 1, 1.0)
             add(text[neighbour], 6, 0, n_negative)  # the shared ones, all the same, weigh as much in sum
-    skip_gram_shared._step(text, 2, 5, inputs, outputs, cumulative, 1, n_negative, rate)
+    loads = np.zeros(n_terms, dtype=np.float32)
+    skip_gram_shared._step(text, 2, 5, inputs, outputs, loads, cumulative, 1, n_negative, rate)
     np.testing.assert_allclose(inputs, expected_in, atol=1e-5)
     np.testing.assert_allclose(outputs, expected_out, atol=1e-5)
+    assert not loads.any()
 
 
 def test_negatives_are_drawn_in_proportion() -> None:
@@ -57,11 +59,30 @@ def test_negatives_are_drawn_in_proportion() -> None:
     text = np.array([0, 0], dtype=np.int32)
     for _ in range(400):
         outputs = np.zeros((3, 1), dtype=np.float32)
-        skip_gram_shared._step(text, 0, 1, inputs.copy(), outputs, np.array([0.0, 0.25, 1.0]), 1, 1, 1.0)
+        loads, cumulative = np.zeros(3, dtype=np.float32), np.array([0.0, 0.25, 1.0])
+        skip_gram_shared._step(text, 0, 1, inputs.copy(), outputs, loads, cumulative, 1, 1, 1.0)
         draws += outputs[:, 0]
     shares = draws[1:] / draws[1:].sum()
     np.testing.assert_allclose(shares, [0.25, 0.75], atol=0.02)
     assert draws[1:].sum() == pytest.approx(400 * -0.5, rel=1e-4)
+
+
+def test_a_word_repeated_without_end_stays_finite() -> None:
+    # As in the encoded pictures that some people posted to news groups.
+    repeats = [np.full(2000, 3, dtype=np.int32), np.tile(np.array([5, 6], dtype=np.int32), 1000)]
+    rows, _ = skip_gram_shared.train([*DOCUMENTS, *repeats], 42, {**PARAMS, "sample": 0}, seed=0)
+    np.testing.assert_allclose(np.linalg.norm(rows[:40], axis=1), 1, atol=1e-6)
+
+
+def test_a_step_too_long_for_the_curvature_is_shortened() -> None:
+    ids = np.array([0, 1, 1], dtype=np.int32)
+    others = np.array([[2.0, 0.0], [0.0, 4.0]], dtype=np.float32)
+    weights = np.array([[0.1, 0.0], [0.0, 0.5], [1.0, 0.5]], dtype=np.float32)
+    loads = np.zeros(2, dtype=np.float32)
+    scales = skip_gram_shared._scales(ids, weights, others, loads)
+    # Term 0: 0.1 * 4 / 4. Term 1, in both its rows: (0.5 * 16 + 1.0 * 4 + 0.5 * 16) / 4.
+    np.testing.assert_allclose(scales, [1, 1 / 5, 1 / 5])
+    assert not loads.any()
 
 
 def test_terms_mean_what_they_mean_to_gensim() -> None:

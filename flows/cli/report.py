@@ -24,10 +24,17 @@ def report(
             help="Write every table as CSV, Markdown and LaTeX into this folder too.", show_default=False
         ),
     ] = None,
+    figure: Annotated[
+        Path | None,
+        typer.Option(help="Draw the verdicts to this file (.svg, .png or .pdf) too.", show_default=False),
+    ] = None,
     publish: Annotated[
         bool,
-        typer.Option("--publish", help="Log it to MLflow, and link it from Prefect's page of the last runs."),
-    ] = False,
+        typer.Option(
+            "--publish/--no-publish",
+            help="Log it to MLflow, and link it from Prefect's page of the last runs.",
+        ),
+    ] = True,
     record: Annotated[
         bool,
         typer.Option(
@@ -43,9 +50,13 @@ def report(
     """
     import sys
 
+    from flows.claims import choose, ledger
     from flows.home import home_folder
     from flows.report import audits, page
+    from flows.report.chapters import chapters as build
+    from flows.report.charts import draw_picture
     from flows.report.evidence import gather
+    from flows.report.publish import publish as log
 
     if output.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"--output must end in .html, got {output.name}")
@@ -53,16 +64,16 @@ def report(
     evidence = gather(home, sweep or ())
     if record:
         print(f"textbench: recorded the audits of {audits.record(evidence)} data sets", file=sys.stderr)
-    chapters = page.build(evidence)
-    output.parent.mkdir(parents=True, exist_ok=True)
+    entries = ledger(home, choose())
+    chapters = build(evidence, entries)
     page.write(output, evidence, chapters)
     print(f"Wrote {output} ({output.stat().st_size / 1e6:.1f} MB): open it in a browser, or print it to PDF.")
     if tables is not None:
         print(
             f"Wrote {page.write_tables(tables, chapters)} tables to {tables}, each as CSV, Markdown and LaTeX."
         )
+    if figure is not None:
+        draw_picture(entries, figure)
     if publish:
-        from flows.report.publish import publish as log
-
         for line in log(home, output):
             print(line)

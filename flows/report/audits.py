@@ -31,9 +31,11 @@ def _sha256(name: str) -> dict[str, str]:
 
 
 def local(evidence: Evidence) -> dict[str, dict[str, Any]]:
-    """Return the audits of the data sets of local runs, as far as they are stored; `leaks` are of the newest run."""
+    """Return the audits of the data sets of local runs, as far as they are stored; `leaks` are of the best run."""
     found: dict[str, dict[str, Any]] = {}
-    for row in sorted([*evidence.rows, *evidence.budgets], key=lambda row: -row["created"]):
+    for row in sorted(
+        [*evidence.rows, *evidence.budgets], key=lambda row: -row["metrics"].get("accuracy", 0.0)
+    ):
         if row["dataset"] not in found:
             audit = _stored(evidence.home, row)
             if audit is not None:
@@ -72,7 +74,8 @@ def _leaks(home: Path, row: Row) -> list[str]:
         lines = in_words(costs(run), row["metrics"]["accuracy"])
     except InputError:
         return []
-    measured = f"{row['method']} seed {row['seed']}, {row['protocol']} protocol, accuracy {100 * row['metrics']['accuracy']:.2f}"
+    accuracy = 100 * row["metrics"]["accuracy"]
+    measured = f"{row['method']} seed {row['seed']}, {row['protocol']} protocol, accuracy {accuracy:.2f}"
     return [f"Measured on {measured}.", *lines] if lines else []
 
 
@@ -120,7 +123,10 @@ def ceilings(name: str, one: Mapping[str, Any]) -> Table:
         for metric, value in one["audit"]["ceilings"].items()
     ]
     headings = [("metric", "metric"), ("ceiling", "ceiling"), ("side", "reached at best")]
-    note = "Percent; coverage error in labels. For methods that give equal texts equal answers and know trained classes only."
+    note = (
+        "Percent; coverage error in labels. For methods that give equal texts equal answers and know only "
+        "trained classes."
+    )
     return Table(
         f"ceilings-{name}", f"Ceilings of {name}", headings, rows, note, one["source"], is_folded=True
     )

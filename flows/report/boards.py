@@ -1,7 +1,7 @@
 """Chapter one: which representation to use. A board is a data set under a protocol: its methods, best first.
 
-The best is tested against every other method by the paired bootstrap over test documents, Holm-corrected (`flows.verdict`);
-what is not told apart from it is marked as tied.
+The best is tested against every other method by the paired bootstrap over test documents, Holm-corrected
+(`flows.verdict`); what is not told apart from it is marked as tied.
 """
 
 from collections.abc import Mapping, Sequence

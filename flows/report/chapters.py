@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from flows.claims import Entry
 
 SEVERAL = 3  # boards, up to which each is answered in the summary
+NEAR = 0.02  # of the best figure: what is worth a look if it is cheaper
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,8 @@ def _recorded_answer(table: Table) -> str:
     tied = f"; intervals of {', '.join(others)} meet its" if others else ""
     interval = f" [{best[2].text}, {best[3].text}]" if best[2].text != "-" else ""
     alone = " (the only one recorded)" if len(table.rows) == 1 else ""
-    return f"{table.title}: {best[0].text} measured {best[1].text} %{interval}{alone}{tied}. Recorded in the repository."
+    said = f"{table.title}: {best[0].text} measured {best[1].text} %{interval}{alone}{tied}"
+    return f"{said}. Recorded in the repository."
 
 
 def _sure(evidence: Evidence, found: Sequence[Board]) -> Chapter:
@@ -187,8 +189,10 @@ def _how_sure(found: Sequence[Board]) -> list[str]:
     counts = sorted({summary.n_seeds for board in compared for summary in board.summaries})
     over = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     return [
-        f"Of {len(compared)} comparisons (a data set under a protocol) {alone} have a best method that is significantly ahead of "
-        f"every other; in the others {tied} methods are statistically tied with the best. Figures are means over {over} "
+        f"Of {len(compared)} comparisons (a data set under a protocol) {alone} have a best method "
+        "that is significantly ahead of "
+        f"every other; in the others {tied} methods are statistically tied with the best. Figures "
+        f"are means over {over} "
         f"seed{'' if over == '1' else 's'}."
     ]
 
@@ -223,13 +227,19 @@ def _cost_answer(board: Board) -> str | None:
     timed = [s for s in board.summaries if s.seconds is not None]
     if len(timed) < 2 or board.best.seconds is None:
         return None
-    best, quickest = board.best, min(timed, key=lambda s: s.seconds or 0.0)
+    best = board.best
+    near = [s for s in timed if abs(s.mean[board.metric] - best.mean[board.metric]) <= NEAR]
+    quickest = min(near, key=lambda s: s.seconds or 0.0)
     said = f"{board.dataset}, {board.protocol} protocol: the best, {best.label}, took {best.seconds:.1f} s a seed"
     said += f" and {best.peak_mb or 0:,.0f} MB"
     if quickest is best:
-        return f"{said}, and was also the quickest."
+        return f"{said}; nothing within {100 * NEAR:.0f} points of it was quicker."
     figure = boards.figure(board, quickest)
-    return f"{said}; the quickest, {quickest.label}, {quickest.seconds:.1f} s for {figure} % {board.heading}."
+    return (
+        f"{said}; of what is within {100 * NEAR:.0f} points of it the quickest is {quickest.label}: "
+        f"{quickest.seconds:.1f} s "
+        f"for {figure} % {board.heading}."
+    )
 
 
 def _papers(entries: "Sequence[Entry]") -> Chapter:
@@ -238,7 +248,14 @@ def _papers(entries: "Sequence[Entry]") -> Chapter:
     n_here, n_kept = (sum(bool(getattr(e, which)) for e in entries) for which in ("fresh", "recorded"))
     answer = [f"Of {len(entries)} published figures and sentences: {listed}."]
     lines = [f"{n_here} were measured in this results folder, {n_kept} are recorded in the repository."]
-    sections = [Section("verdict-counts", "Verdicts", tables=[papers.verdict_counts(entries)])]
+    sections = [
+        Section(
+            "verdict-counts",
+            "Verdicts",
+            figures=[charts.verdicts(entries)],
+            tables=[papers.verdict_counts(entries)],
+        )
+    ]
     pictures = [
         charts.held(found[:24], f"fig-held-{paper}", f"{paper}: published and measured")
         for paper, found in papers.held(entries).items()
@@ -270,7 +287,8 @@ def _made(evidence: Evidence, entries: "Sequence[Entry]") -> Chapter:
     if recorded.rows:
         sections.append(Section("recorded-numbers", "Recorded numbers", RECORDED, tables=[recorded]))
     answer = [
-        f"{n_local} local runs, {len(recorded.rows)} recorded figures, {len(found)} data sets audited: for each, protocol, "
+        f"{n_local} local runs, {len(recorded.rows)} recorded figures, {len(found)} data sets "
+        "audited: for each, protocol, "
         "seeds, settings, versions, sha256 of the data, and the command that makes it again."
     ]
     return Chapter("made", "How was each number made?", answer, sections=sections)

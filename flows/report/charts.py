@@ -1,14 +1,19 @@
 """The figures of the report, each an SVG element for the page; the style is `style`'s."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flows.leaderboard import HEADINGS, scale
 from flows.report import style
 from flows.report.boards import Board
+from flows.report.papers import KINDS
+from tasks import InputError
 
 if TYPE_CHECKING:
+    from flows.claims import Entry
     from flows.compare import Ranking
     from flows.curves import Curve
     from flows.leaderboard import Summary
@@ -16,6 +21,7 @@ if TYPE_CHECKING:
 
 MANY = 16  # methods of a board that are drawn; its table has all
 FAR = 20.0  # points behind the best, from which on a method is drawn at the edge
+KINDS_OF_FILES = (".svg", ".png", ".pdf")
 GAP = 0.045  # least distance of two names at the ends of lines, as a share of the axis
 
 
@@ -81,7 +87,10 @@ def cost(board: Board, kind: str) -> Figure | None:
     with style.canvas(3.3) as (figure, axis):
         axis.set_xscale("log")
         line = sorted((x, y) for x, y, _ in drawn if (x, y) in chosen)
-        axis.step(*zip(*line, strict=True), where="post", color=style.BEST, linewidth=1.2, zorder=1)
+        path = [line[0]]
+        for (_, y), (a, b) in pairwise(line):
+            path += [(a, y), (a, b)]
+        axis.plot(*zip(*path, strict=True), color=style.BEST, linewidth=1.2, zorder=1)
         for x, y, _ in drawn:
             on_front = (x, y) in chosen
             colour = style.BEST if on_front else style.OTHER
@@ -91,7 +100,9 @@ def cost(board: Board, kind: str) -> Figure | None:
         axis.set_xlabel(heading)
         axis.set_ylabel(f"{board.heading}, percent")
         _plain_ticks(axis)
-        style.place_labels(axis, [(x, y) for x, y, _ in drawn], [s.label for *_, s in drawn], fontsize=9)
+        style.place_labels(
+            axis, [(x, y) for x, y, _ in drawn], [s.label for *_, s in drawn], path, fontsize=9
+        )
         name = f"fig-{kind.replace('_', '-')}-{board.name}"
         words = "; ".join(f"{s.label} {y:.2f} at {x:.3g}" for x, y, s in sorted(timed, key=lambda p: p[0]))
         title = f"{board.dataset}, {board.protocol} protocol: {board.heading} against {heading}"
@@ -187,17 +198,68 @@ def ranks(found: "Ranking", name: str, title: str) -> Figure:
             label_fmt_left="{label} ({rank:.2f})",
             color_palette=[style.INK] * len(average),
             crossbar_props={"color": style.BEST, "linewidth": 3},
-            text_h_margin=0.05,
+            text_h_margin=0.15,
         )
         order = sorted(zip(found.average_ranks, found.methods, strict=True))
         words = ", ".join(f"{method} {rank:.2f}" for rank, method in order)
         svg = style.inline(figure, name, title, f"Average ranks, 1 is best: {words}.")
     return Figure(
         name,
-        f"{title}: average ranks, 1 is best. Bars join what is less than {found.critical_difference:.2f} apart: not told "
+        f"{title}: average ranks, 1 is best. Bars join what is less than "
+        f"{found.critical_difference:.2f} apart: not told "
         f"apart (Nemenyi, {100 * found.level:.0f} %).",
         svg,
     )
+
+
+def verdicts(entries: "Sequence[Entry]") -> Figure:
+    """Draw how many claims of each paper have each verdict: a panel a paper, a bar a verdict, its number beside it."""
+    from collections import Counter
+
+    papers = list(dict.fromkeys(entry.claim.paper for entry in entries))
+    found = Counter((entry.claim.paper, entry.verdict.kind) for entry in entries)
+    options = {"ncols": len(papers), "sharey": True, "squeeze": False}
+    with style.canvas(0.24 * len(KINDS) + 0.4, 1.3 * style.WIDTH, **options) as (figure, axes):
+        draw_verdicts(axes[0], papers, found)
+        words = "; ".join(
+            f"{paper}: {', '.join(f'{found[paper, k]} {k}' for k in KINDS)}" for paper in papers
+        )
+        title = "Verdicts on the published figures, by paper"
+        svg = style.inline(figure, "fig-verdicts", title, f"{words}.")
+    return Figure(
+        "fig-verdicts", f"{title}. The rule is evaluation/verdicts.py; the table says what each means.", svg
+    )
+
+
+def draw_verdicts(axes: Any, papers: Sequence[str], found: Mapping[Any, int]) -> None:
+    """Draw counts (paper, verdict) into a row of axes, one a paper."""
+    most = max(found.values(), default=1)
+    for axis, paper in zip(axes, papers, strict=True):
+        counts = [found[paper, kind] for kind in KINDS]
+        axis.barh(range(len(KINDS)), counts, color=style.OTHER, height=0.65)
+        for place, count in enumerate(counts):
+            axis.text(count + 0.03 * most, place, str(count), va="center", fontsize=9)
+        axis.set_yticks(range(len(KINDS)), KINDS)
+        axis.set_ylim(len(KINDS) - 0.4, -0.6)
+        axis.set(xlim=(0, 1.3 * most), xticks=[])
+        axis.set_title(paper, fontsize=9)
+        axis.grid(visible=False)
+        axis.spines[["left", "bottom"]].set_visible(False)
+        axis.tick_params(axis="y", length=0)
+
+
+def draw_picture(entries: "Sequence[Entry]", path: Path) -> None:
+    """Draw the verdicts to an SVG, PNG or PDF file. Raises InputError for another kind of file."""
+    if path.suffix.lower() not in KINDS_OF_FILES:
+        raise InputError(f"--figure must end in {', '.join(KINDS_OF_FILES)}, got {path.name}")
+    from collections import Counter
+
+    papers = list(dict.fromkeys(entry.claim.paper for entry in entries))
+    found = Counter((entry.claim.paper, entry.verdict.kind) for entry in entries)
+    options = {"ncols": len(papers), "sharey": True, "squeeze": False}
+    with style.canvas(0.24 * len(KINDS) + 0.4, 1.6 * style.WIDTH, **options) as (figure, axes):
+        draw_verdicts(axes[0], papers, found)
+        style.save(figure, path)
 
 
 def held(found: "Sequence[Held]", name: str, title: str) -> Figure:

@@ -20,7 +20,7 @@ MISSED = {"precision": 0.0, "recall": 0.0, "f1": 0.0, "support": 0}  # of a clas
 
 @dataclass(frozen=True)
 class Side:
-    """A method's run: its name, its figures by class, and for every label of every test document whether it was found."""
+    """A method's run: its name, figures by class, and of each label of each test document whether it was found."""
 
     name: str
     classes: Mapping[str, Mapping[str, Any]]
@@ -59,7 +59,8 @@ def table(evidence: Evidence, board: Board) -> Table | None:
     ]  # fmt: skip
     note = (
         f"Percent, the lowest seed that both ran. Better or worse: of the class's test documents {one.name} finds "
-        f"significantly more or fewer than {other.name} (McNemar's exact test, Holm-corrected over {len(rows)} classes)."
+        f"significantly more or fewer than {other.name} (McNemar's exact test, Holm-corrected over "
+        f"{len(rows)} classes)."
     )
     title = f"Classes of {board.dataset}, {board.protocol} protocol: {one.name} beside {other.name}"
     return Table(f"classes-{board.name}", title, headings, rows, note, LOCAL, is_folded=len(rows) > LONG)

@@ -35,7 +35,8 @@ def table(board: Board) -> Table | None:
         ("behind", "points from the best"), ("peak_mb", "peak MB"),
     ]  # fmt: skip
     note = (
-        "Seconds are of all stages together, as they were when each was computed; for seconds to publish run with --timed. "
+        "Seconds are of all stages together, as they were when each was computed; for seconds to "
+        "publish run with --timed. "
         "On the front: nothing is both better and cheaper."
     )
     title = f"What {board.dataset}, {board.protocol} protocol costs"

@@ -49,8 +49,10 @@ def table(dataset: str, protocol: str, curves: Sequence[Curve]) -> Table:
             cells.append(Cell(f"{factor * half:.1f}", half) if half else NOTHING)
         rows.append(cells)
     note = (
-        f"{HEADINGS.get(metric, metric)} in percent, the mean over {n_draws} draw{'s' if n_draws > 1 else ''} of labels with "
-        "the half-width of its 95 % interval. All methods get the same draws; features are learnt on all training texts."
+        f"{HEADINGS.get(metric, metric)} in percent, the mean over {n_draws} "
+        f"draw{'s' if n_draws > 1 else ''} of labels with "
+        "the half-width of its 95 % interval. All methods get the same draws; features are learnt "
+        "on all training texts."
     )
     title = f"{dataset}, {protocol} protocol, by labels"
     return Table(f"curve-{dataset}-{protocol}", title, headings, rows, note, LOCAL)

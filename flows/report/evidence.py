@@ -38,8 +38,8 @@ class Evidence:
 def gather(home: Path, sweeps: Sequence[str] = ()) -> Evidence:
     """Return the local runs of these sweeps, or of all.
 
-    A sweep is named as in MLflow's tags, `quick-1a2b3c4d`, or by what stands before its digits, `quick`. Raises InputError
-    for one that no run belongs to.
+    A sweep is named as in MLflow's tags, `quick-1a2b3c4d`, or by what stands before its digits, `quick`. Raises
+    InputError for one that no run belongs to.
     """
     rows, failed = Index(home).rows(), _failed(home)
     known = {name for row in [*rows, *failed] for name in _sweeps(row)}
@@ -99,8 +99,8 @@ def _failed(home: Path) -> list[Row]:
 class Known:
     """What is stored of a finished run beside its row; None where it is no longer in the store.
 
-    `classes` are the figures of per_class.json; `libraries` their versions; `corpus` is corpus.json, with the sha256 of the
-    data set's files.
+    `classes` are the figures of per_class.json; `libraries` their versions; `corpus` is corpus.json, with the sha256 of
+    the data set's files.
     """
 
     classes: Sequence[Mapping[str, Any]] | None

@@ -4,35 +4,23 @@ import base64
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from flows.report.boards import LOCAL
-from flows.report.chapters import Chapter, chapters, nothing_here
+from flows.report.chapters import Chapter, nothing_here
 from flows.report.evidence import Evidence
 from flows.report.papers import RECORDED
 from flows.report.tables import FORMAT_NAMES, FORMATS, Table
 from tasks import InputError
 
-if TYPE_CHECKING:
-    from flows.claims import Entry
-
 HERE = Path(__file__).parent
 TYPES = {"csv": "text/csv", "md": "text/markdown", "tex": "text/x-tex"}
-
-
-def build(evidence: Evidence, entries: "Sequence[Entry] | None" = None) -> list[Chapter]:
-    """Return the chapters of the report of this evidence and of the published claims (all, unless some are given)."""
-    if entries is None:
-        from flows.claims import choose, ledger
-
-        entries = ledger(evidence.home, choose())
-    return chapters(evidence, entries)
 
 
 def write(path: Path, evidence: Evidence, found: Sequence[Chapter]) -> None:
     """Write the report as one HTML file, whole or not at all. Raises InputError when it cannot be written."""
     temporary = path.with_name(f".{path.name}.part")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         temporary.write_text(render(evidence, found), "utf-8")
         temporary.replace(path)
     except OSError as error:

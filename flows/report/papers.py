@@ -79,7 +79,8 @@ def ledger(entries: "Sequence[Entry]") -> Table:
         ("high", "to"), ("basis", "interval over"), ("source", "whose"), ("verdict", "verdict"), ("reason", "reason"),
     ]  # fmt: skip
     note = (
-        "Percent unless the claim says otherwise. Where the interval is of a difference or a ratio, it stands beside that: "
+        "Percent unless the claim says otherwise. Where the interval is of a difference or a "
+        "ratio, it stands beside that: "
         "“interval over” says which. A claim that orders methods has pairs instead of a figure."
     )
     rows = [_line(entry) for entry in entries]
@@ -91,15 +92,14 @@ def ledger(entries: "Sequence[Entry]") -> Table:
 def _line(entry: "Entry") -> list[Cell]:
     claim, found = entry.claim, entry.measured
     source = "" if found is None else LOCAL if entry.fresh else RECORDED
-    if claim.printed:
-        published = Cell(claim.text, claim.printed.value)
-    else:
-        published = Cell(claim.text)
-    link = f"made-{_slug(claim.id)}" if entry.record else ""
+    printed, said = claim.printed, claim.id
+    if printed is None:
+        said = f"{claim.id}: {claim.text}"
+    link = "made-recorded" if entry.record and not entry.fresh else ""
     return [
-        Cell(claim.id, link=link),
+        Cell(said, claim.id, link=link),
         Cell(claim.paper),
-        published,
+        Cell(claim.text, printed.value) if printed else Cell("an order", ""),
         *_measured(found),
         Cell(source or "-", source),
         Cell(entry.verdict.kind, is_strong=True),
@@ -165,7 +165,7 @@ def _recorded_board(paper: str, dataset: str, metric: str, entries: "list[Entry]
             Cell(entry.claim.method, mark=mark, is_strong=found is best),
             number(found.value), number(found.low), number(found.high),
             number(printed.value if printed else None, 1),
-            Cell(entry.record.get("seeds", ""), ""),
+            Cell(entry.record.get("seeds") or "-"),
             Cell(entry.verdict.kind),
         ])  # fmt: skip
     headings = [

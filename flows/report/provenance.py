@@ -29,9 +29,7 @@ def local(evidence: Evidence) -> Table:
         labels = (row["request"].get("labels") or {}).get("budget")
         group = (row["dataset"], row["protocol"], row["method"], int(row["trials"]), row.get("paper"), labels)
         groups.setdefault((*group, row["probe"]), []).append(row)
-    ordered = sorted(
-        groups.items(), key=lambda item: tuple(str(part) for part in item[0][:5]) + (item[0][5] or 0,)
-    )
+    ordered = sorted(groups.items(), key=lambda item: (*map(str, item[0][:5]), item[0][5] or 0))
     rows = [_line(evidence, own) for _, own in ordered]
     note = "One line a method and setting. The command repeats the first seed; the same command gives the same bits."
     return Table("made-here", "How the local numbers were made", HEADINGS, rows, note, LOCAL, is_folded=True)
@@ -95,7 +93,7 @@ def recorded(entries: "Sequence[Entry]") -> Table:
         rows.append([
             Cell(entry.claim.id), Cell(f"{record['protocol']}, {record['paper']}"), Cell(record["seeds"] or "-"),
             Cell(record["trials"] or "-"), _params(record["params"]), _digests(digests),
-            Cell(record["commit"][:SHORT] + ("+changes" if "+" in record["commit"] else ""), record["commit"], is_code=True),
+            Cell(record["commit"][:SHORT] + "+changes" * ("+" in record["commit"]), record["commit"], is_code=True),
             Cell(record["hardware"]), code(record["command"]), Cell(record["recorded"]),
             Cell(record["cells"] or "-", is_code=True),
         ])  # fmt: skip

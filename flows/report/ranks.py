@@ -61,14 +61,15 @@ def rank_table(protocol: str, ranks: "Ranking") -> Table:
     rows = []
     for rank, method in order:
         mark = "not told apart from the first" if least < rank < least + ranks.critical_difference else ""
-        rows.append([Cell(method), Cell(f"{rank:.2f}", rank, mark)])
+        rows.append([Cell(method, mark=mark), Cell(f"{rank:.2f}", rank)])
     friedman = (
         ""
         if ranks.friedman_p is None
         else f" Friedman's test that all are alike: p = {ranks.friedman_p:.2g}."
     )
     note = (
-        f"Over {', '.join(ranks.datasets)}. Two methods differ where their ranks are {ranks.critical_difference:.2f} apart "
+        f"Over {', '.join(ranks.datasets)}. Two methods differ where their ranks are "
+        f"{ranks.critical_difference:.2f} apart "
         f"(Nemenyi, {100 * ranks.level:.0f} %).{friedman}"
     )
     headings = [("method", "method"), ("average_rank", "average rank")]

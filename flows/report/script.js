@@ -10,8 +10,8 @@ for (const table of document.querySelectorAll("table")) {
   heads.forEach((head, i) => {
     const button = document.createElement("button");
     button.type = "button";
-    button.textContent = head.textContent;
-    head.replaceChildren(button);
+    button.setAttribute("aria-label", `Sort by ${head.textContent}`);
+    head.append(button); // over the text, which stays: printed pages repeat it
     button.addEventListener("click", () => {
       const falls = head.getAttribute("aria-sort") === "descending";
       const isNumber = head.classList.contains("number");

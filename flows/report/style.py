@@ -1,14 +1,14 @@
 """The one style of every figure: size, type, colours, and how a picture becomes part of a page.
 
 Colours are Okabe and Ito's, told apart by colour-blind eyes, darkened where needed so that text in them is readable on
-white; methods are also told apart by their marks and named beside them. In a page each colour becomes a CSS variable, so that
-the same picture suits light and dark.
+white; methods are also told apart by their marks and named beside them. In a page each colour becomes a CSS variable,
+so that the same picture suits light and dark.
 """
 
 import io
 import itertools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ COLOURS = ("#0072b2", "#b84c00", "#00795a", "#a0447a", "#8a6100", "#4d5db0", "#0
 OTHER, BEST = COLOURS[0], COLOURS[1]
 MARKS = "osD^vP*"
 WIDTH = 4.6  # inches: a column of a page, a whole telephone
-SETTINGS: Mapping[str, Any] = {
+SETTINGS: Any = {
     "svg.fonttype": "none",  # text stays text
     "svg.hashsalt": "textbench",  # equal pictures are equal files
     "font.family": "sans-serif",
@@ -54,7 +54,7 @@ def canvas(height: float, width: float = WIDTH, **options: Any) -> Iterator[tupl
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    with matplotlib.rc_context(dict(SETTINGS)):
+    with matplotlib.rc_context(SETTINGS):
         figure, axes = plt.subplots(figsize=(width, height), layout="constrained", **options)
         try:
             yield figure, axes
@@ -97,8 +97,13 @@ def inline(figure: Any, name: str, title: str, description: str) -> str:
     return svg.replace(opening, element, 1)
 
 
-def place_labels(axis: Any, points: list[tuple[float, float]], names: list[str], **options: Any) -> None:
-    """Name points beside them, each where it covers least of other names and points; a line leads to a far one."""
+def place_labels(
+    axis: Any, points: Sequence[tuple[float, float]], names: Sequence[str], path: Any = None, **options: Any
+) -> None:
+    """Name points beside them, each where it covers least of other names, points and a drawn path (x, y).
+
+    A line leads to a name that is far from its point.
+    """
     figure = axis.figure
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # what is measured now has to stay where it is
@@ -106,6 +111,8 @@ def place_labels(axis: Any, points: list[tuple[float, float]], names: list[str],
     marks = axis.transData.transform(points)
     step = 0.6 * 10 * figure.dpi / 72
     taken: list[tuple[float, float, float, float]] = [(x - 4, y - 4, x + 4, y + 4) for x, y in marks]
+    if path is not None:
+        taken += [(x - 2, y - 2, x + 2, y + 2) for x, y in _along(axis.transData.transform(path))]
     for place in sorted(range(len(points)), key=lambda i: -marks[i][1]):
         text = axis.text(0, 0, names[place], **options)
         box = text.get_window_extent(renderer)
@@ -125,12 +132,24 @@ def place_labels(axis: Any, points: list[tuple[float, float]], names: list[str],
             axis.plot(line[:, 0], line[:, 1], color=QUIET, linewidth=0.6, zorder=1)
 
 
-def _covered(spot: tuple[float, float], box: Any, taken: list[tuple[float, ...]], frame: Any) -> float:
+def _along(corners: Any) -> list[tuple[float, float]]:
+    """Return points on a path of straight lines, a few pixels apart."""
+    import numpy as np
+
+    found: list[tuple[float, float]] = []
+    for (x, y), (a, b) in itertools.pairwise(corners.tolist()):
+        n = 2 + int(max(abs(a - x), abs(b - y)) / 4)
+        found += zip(np.linspace(x, a, n), np.linspace(y, b, n), strict=True)
+    return found
+
+
+def _covered(spot: tuple[float, float], box: Any, taken: Sequence[tuple[float, ...]], frame: Any) -> float:
     """Return how much of what is taken a name would cover, and of itself lie outside of the frame."""
     left, low = spot
     right, high = left + box.width, low + box.height
     area = sum(
-        max(0.0, min(right, r) - max(left, l)) * max(0.0, min(high, h) - max(low, b)) for l, b, r, h in taken
+        max(0.0, min(right, x1) - max(left, x0)) * max(0.0, min(high, y1) - max(low, y0))
+        for x0, y0, x1, y1 in taken
     )
     beyond = max(0.0, frame.x0 - left) + max(0.0, right - frame.x1)
     above = max(0.0, frame.y0 - low) + max(0.0, high - frame.y1)

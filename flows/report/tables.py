@@ -9,12 +9,12 @@ from typing import Any
 from flows.leaderboard import escape_latex
 
 LONG = 40  # rows from which on a LaTeX table may break over pages
-SYMBOLS = {"±": r"$\pm$", "≤": r"$\leq$", "−": r"$-$", "–": "--", "×": r"$\times$", "\N{MIDDLE DOT}": r"$\cdot$"}  # fmt: skip
+SYMBOLS = {"±": r"$\pm$", "≤": r"$\leq$", "−": r"$-$", "–": "--", "×": r"$\times$", "“": "``", "”": "''"}
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What stands in one place: `text` for people; `value`, at full precision, for CSV and for sorting (None: the text).
+    """What stands in one place: `text` for people; `value`, at full precision, for CSV and sorting (None: the text).
 
     `mark` is a word that is shown beside the text ("best"), so that nothing is said by colour alone; `link` is the id
     of a place in the page; `is_code` marks commands and digests.
@@ -81,7 +81,7 @@ def code(text: str, link: str = "") -> Cell:
 
 
 def to_csv(table: Table) -> str:
-    """Return CSV with a heading: figures at full precision, rates as fractions, marks in a last column if there are any."""
+    """Return CSV with a heading: figures at full precision, rates as fractions, marks in a last column."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     marked = any(cell.mark for row in table.rows for cell in row)

@@ -105,7 +105,8 @@ def coherence(found: Sequence[Topics]) -> Table:
         ("npmi_coherence", "NPMI"), ("umass_coherence", "UMass"),
     ]  # fmt: skip
     note = (
-        f"Mean over topics of the coherence of their first {N_WORDS} words on the training documents; higher is better. NPMI "
+        f"Mean over topics of the coherence of their first {N_WORDS} words on the training "
+        "documents; higher is better. NPMI "
         "runs from -1 to 1. One seed."
     )
     return Table("coherence", "Coherence of topics", headings, rows, note, LOCAL)

@@ -1,0 +1,74 @@
+"""Passing a report on inside the house: an MLflow run that holds it, and a link on Prefect's page of the last runs.
+
+Both are left out where there is nothing to write to: no MLflow database in the results folder, no Prefect server.
+"""
+
+import json
+import os
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from tasks.tracking import Tracker, git_commit, read_settings
+
+EXPERIMENT = "textbench-reports"  # apart from the runs, whose table and charts it would disturb
+FLOWS = ("benchmark", "label_budget", "retrieval")
+N_LINKED = 5  # the newest flow runs, whose pages get the link
+TIMEOUT = 5.0
+
+
+def publish(home: Path, path: Path) -> list[str]:
+    """Log the report to MLflow and link it from Prefect; return a line for each thing that was done, or why not."""
+    run_id = log(home, path)
+    if run_id is None:
+        return ["Not logged to MLflow: nothing has been recorded there yet (textbench run quick)."]
+    lines = [f"Logged to MLflow's experiment {EXPERIMENT} as run {run_id}."]
+    n_linked = link(home, path, run_id)
+    if n_linked is None:
+        return [*lines, "Not linked from Prefect: no server is running (textbench up)."]
+    return [*lines, f"Linked from Prefect's page of the last {n_linked} flow runs."]
+
+
+def log(home: Path, path: Path) -> str | None:
+    """Write the report as an artifact of a new MLflow run "report", tagged kind=report; None without a database."""
+    tracker = Tracker(read_settings(home))
+    if not tracker.exists():
+        return None
+    client = tracker.client
+    found = client.get_experiment_by_name(EXPERIMENT)
+    is_local = tracker.settings.tracking_uri.startswith("sqlite:")
+    root = f"{tracker.settings.artifact_root}/{EXPERIMENT}" if is_local else None
+    experiment = (
+        found.experiment_id if found else client.create_experiment(EXPERIMENT, artifact_location=root)
+    )
+    tags = {"kind": "report", "git.commit": git_commit()}
+    run_id = client.create_run(experiment, run_name="report", tags=tags).info.run_id
+    client.log_artifact(run_id, str(path))
+    client.set_terminated(run_id, "FINISHED")
+    return str(run_id)
+
+
+def link(home: Path, path: Path, run_id: str) -> int | None:
+    """Add an artifact that names the report to the newest flow runs; return how many, None without a Prefect server."""
+    from flows.server import status
+
+    server = status(home)
+    if not server["healthy"]:
+        return None
+    api_url = server["address"]
+    wanted = {"flows": {"name": {"any_": list(FLOWS)}}, "sort": "START_TIME_DESC", "limit": N_LINKED}
+    runs = _post(f"{api_url}/flow_runs/filter", wanted)
+    text = f"[{path.name}]({path.resolve().as_uri()}), also an artifact of MLflow's run `{run_id}` in `{EXPERIMENT}`."
+    for run in runs:
+        about = {"key": "report", "type": "markdown", "description": "The report that people pass on"}
+        _post(f"{api_url}/artifacts/", about | {"data": text, "flow_run_id": run["id"]})
+    return len(runs)
+
+
+def _post(address: str, body: dict[str, Any]) -> Any:
+    headers = {"Content-Type": "application/json"}
+    if key := os.environ.get("PREFECT_API_KEY"):
+        headers["Authorization"] = f"Bearer {key}"
+    request = urllib.request.Request(address, json.dumps(body).encode(), headers)
+    with urllib.request.build_opener().open(request, timeout=TIMEOUT) as answer:
+        return json.loads(answer.read() or b"null")
