@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 # in 1,000 documents for 200 singular vectors; the large C take less than half the time.
 TOLERANCE = 1e-3
 # A column that more than this share of the documents has is full: as a column of a float32 array it takes at most
-# twice the memory of its csr entries. Fewer values than LARGE, LIBLINEAR fits while numba is still loading. On
+# twice the memory of its csr entries. Fewer values than LARGE, LIBLINEAR fits while the kernels are loading. On
 # 5,500 Reuters documents the paths of C take equally long with 100 singular vectors; with fewer, which is more
 # documents to a feature, LIBLINEAR's primal solver is quicker.
 FULL = 0.25
-LARGE = 1_000_000
+LARGE = 50_000
 TALL = 50
 ROW_NORMS = ("none", "l1")
 # The score, with its sign, of a label that no training document has, or that all have: beyond any margin.

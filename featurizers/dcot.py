@@ -11,7 +11,12 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.preprocessing import normalize
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
@@ -26,7 +31,12 @@ PAPER = "dcot-2012"
 SEARCH_SPACE: dict[str, BaseDistribution] = {
     "noise": FloatDistribution(0.05, 0.99),
     "n_layers": IntDistribution(1, 5),
-    "n_prototypes": IntDistribution(100, 4000, log=True),
+    "n_prototypes": IntDistribution(100, 3000, log=True),
+    "weighting": CategoricalDistribution(["counts", "tfidf"]),
+    "ridge": CategoricalDistribution([0.0, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0]),
+    "squash": CategoricalDistribution([True, False]),
+    "block_norm": CategoricalDistribution([False, True]),
+    "include_input": CategoricalDistribution([True, False]),
 }
 WEIGHTINGS = {"counts": Counts, "tfidf": TfIdf}
 PROTOTYPE_RULES = ("count", "df", "tfidf")
@@ -47,8 +57,12 @@ class DenseCohortOfTerms(TransformerMixin, BaseEstimator):
     of equals wins. `n_layers`: l. `solver` of the first layer: "primal" ((d+1) x (d+1), in double precision), "dual"
     (n x n), "cg" (conjugate gradients to a relative residual of `tol` in at most `max_iter` steps, with a
     ConvergenceWarning if they do not get there) or "auto", the one estimated to be fastest. `include_input`: whether
-    x is among the features. `ridge` is added to the diagonal of E[Q], the bias excepted. `dtype`: "float32" or
-    "float64", the precision of the solvers and weights.
+    x is among the features. `dtype`: "float32" or "float64", the precision of the solvers and weights.
+
+    Not in the paper, and off by default: `weighting` "tfidf" takes TF-IDF weights (the defaults of `TfIdf`) for x
+    instead of counts; `ridge` is added to the diagonal of E[Q], the bias excepted, which holds back terms that are
+    rare; `squash` False leaves out tanh; `block_norm` gives x and each z_k less that of the empty document the
+    length 1 (an empty document is then zero).
 
     X: sparse csr, (n_documents, n_terms), non-negative counts. Features: float32, (n_documents, n_features), csr with
     x, else dense; an empty document has x = 0, and z_1 = tanh(b_1). `prototypes_`: (r,) columns of X, most frequent

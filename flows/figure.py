@@ -5,11 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from flows.leaderboard import HEADINGS, Summary, columns, summarise
+from flows.report.style import BEST, INK, OTHER, canvas, save
 from tasks import InputError
 
+__all__ = ["INK", "KINDS", "WIDTH", "draw"]
+
 KINDS = (".svg", ".png", ".pdf")
-# Okabe and Ito's blue and vermilion, told apart by colour-blind eyes; the best is also marked by its shape.
-BEST, OTHER, INK = "#D55E00", "#0072B2", "#333333"
+WIDTH = 7.0  # inches
 
 
 def draw(rows: Iterable[Mapping[str, Any]], path: Path, metric: str | None = None) -> None:
@@ -19,11 +21,6 @@ def draw(rows: Iterable[Mapping[str, Any]], path: Path, metric: str | None = Non
     Raises InputError for another kind of file or when there is nothing to draw.
     """
     from itertools import groupby
-
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
 
     if path.suffix.lower() not in KINDS:
         raise InputError(f"--figure must end in {', '.join(KINDS)}, got {path.name}")
@@ -36,18 +33,11 @@ def draw(rows: Iterable[Mapping[str, Any]], path: Path, metric: str | None = Non
     if not groups:
         raise InputError("no finished run has that metric; there is nothing to draw")
     heights = [len(group) + 1.5 for _, group in groups]
-    matplotlib.rcParams |= {"svg.fonttype": "none", "svg.hashsalt": "textbench", "font.size": 10}
-    figure, axes = plt.subplots(
-        len(groups),
-        figsize=(7, 0.32 * sum(heights)),
-        squeeze=False,
-        height_ratios=heights,
-        layout="constrained",
-    )
-    for axis, (ranking, group) in zip(axes[:, 0], groups, strict=True):
-        _panel(axis, group, ranking)
-    figure.savefig(path, metadata={"Date": None} if path.suffix != ".png" else None, dpi=150)
-    plt.close(figure)
+    layout = {"nrows": len(groups), "squeeze": False, "height_ratios": heights}
+    with canvas(0.32 * sum(heights), WIDTH, **layout) as (figure, axes):
+        for axis, (ranking, group) in zip(axes[:, 0], groups, strict=True):
+            _panel(axis, group, ranking)
+        save(figure, path)
 
 
 def _panel(axis: Any, summaries: list[Summary], metric: str) -> None:
@@ -62,10 +52,8 @@ def _panel(axis: Any, summaries: list[Summary], metric: str) -> None:
     first = summaries[0]
     axis.set_yticks(range(len(summaries)), [summary.label for summary in summaries])
     axis.invert_yaxis()
-    axis.set_title(f"{first.dataset}, {first.protocol} protocol", loc="left", fontsize=10, color=INK)
-    axis.set_xlabel(f"{HEADINGS.get(metric, metric)}, percent (95 % interval over seeds)", color=INK)
-    axis.grid(axis="x", color="#DDDDDD")
-    axis.set_axisbelow(True)
-    for side in ("top", "right", "left"):
-        axis.spines[side].set_visible(False)
+    axis.set_title(f"{first.dataset}, {first.protocol} protocol")
+    axis.set_xlabel(f"{HEADINGS.get(metric, metric)}, percent (95 % interval over seeds)")
+    axis.grid(axis="y", visible=False)
+    axis.spines["left"].set_visible(False)
     axis.tick_params(axis="y", length=0)

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flows.cells import Request, plan
-from flows.figure import INK, KINDS
+from flows.figure import KINDS
+from flows.report.style import canvas, save
 from tasks import InputError, catalogue, featurize
 from tasks.store import Artifact, Store
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from tasks.catalogue import Entry
 
 HOOK = "term_columns"
-BAR = "#9ECAE1"
+BAR = "#9ecae1"  # pale enough for the terms to be read on it
 
 
 @dataclass(frozen=True)
@@ -124,38 +125,31 @@ def _heading(heading: str, words: dict[str, str]) -> str:
 def draw(answer: Answer, path: Path) -> None:
     """Draw the columns side by side to an SVG, PNG or PDF file; a bar is a value's share of its column's best.
 
-    Raises InputError for another kind of file.
+    Raises InputError for another kind of file, or one that cannot be written.
     """
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
     if path.suffix.lower() not in KINDS:
         raise InputError(f"--figure must end in {', '.join(KINDS)}, got {path.name}")
-    matplotlib.rcParams |= {"svg.fonttype": "none", "svg.hashsalt": "textbench", "font.size": 10}
     n_rows = max(len(column.terms) for column in answer.columns)
-    figure, axes = plt.subplots(
-        1,
-        len(answer.columns),
-        squeeze=False,
-        figsize=(1.7 * len(answer.columns), 0.28 * n_rows + 0.8),
-        layout="constrained",
-    )
-    for axis, column in zip(axes[0], answer.columns, strict=True):
-        values = [value for _, value in column.terms]
-        best = max(values[0], 1e-12)
-        axis.barh(range(len(values)), [max(value, 0) / best for value in values], color=BAR, height=0.8)
-        for place, (term, _) in enumerate(column.terms):
-            axis.text(0.02, place, term, va="center", color=INK)
-        axis.set(xlim=(0, 1), ylim=(n_rows - 0.5, -0.5), xticks=[], yticks=[])
-        axis.set_title(column.heading, loc="left", fontsize=10, fontweight="bold", color=INK)
-        for side in ("top", "right", "bottom", "left"):
-            axis.spines[side].set_visible(False)
-    figure.suptitle(f"{answer.dataset}, {answer.method}", x=0.01, ha="left", fontsize=10, color=INK)
-    try:
-        figure.savefig(path, metadata={"Date": None} if path.suffix.lower() != ".png" else None, dpi=150)
-    except OSError as error:
-        raise InputError(f"--figure {path} cannot be written: {error.strerror}") from error
-    finally:
-        plt.close(figure)
+    longest = [max(len(text) for text in (c.heading, *(term for term, _ in c.terms))) for c in answer.columns]
+    widths = [max(1.2, 0.1 * n_characters) for n_characters in longest]
+    layout = {"ncols": len(widths), "squeeze": False, "width_ratios": widths}
+    with canvas(0.28 * n_rows + 0.7, sum(widths), **layout) as (figure, axes):
+        for axis, column in zip(axes[0], answer.columns, strict=True):
+            _panel(axis, column, n_rows)
+        try:
+            save(figure, path)
+        except OSError as error:
+            raise InputError(f"--figure {path} cannot be written: {error.strerror}") from error
+
+
+def _panel(axis: Any, column: Column, n_rows: int) -> None:
+    values = [max(value, 0.0) for _, value in column.terms]
+    best = max(values, default=0.0) or 1.0
+    axis.barh(range(len(values)), [value / best for value in values], color=BAR, height=0.8)
+    for place, (term, _) in enumerate(column.terms):
+        axis.text(0.02, place, term, va="center")
+    axis.set(xlim=(0, 1), ylim=(n_rows - 0.5, -0.5), xticks=[], yticks=[])
+    axis.set_title(column.heading, fontweight="bold")
+    axis.grid(visible=False)
+    for side in ("bottom", "left"):
+        axis.spines[side].set_visible(False)

@@ -320,7 +320,7 @@ def test_bad_input_is_named() -> None:
     with pytest.raises(ValueError, match="received 90 rows, 3 classes"):
         tune_thresholds(X, np.eye(3), svm)
     with pytest.raises(
-        ValueError, match="setting of linear-svm must be one of max_iter; received 'l1_ratio'"
+        ValueError, match="setting of linear-svm must be one of max_iter, scaled; received 'l1_ratio'"
     ):
         choose_c(X, y, settings={"l1_ratio": (0.5,)})
     with pytest.raises(ValueError, match=r"must hold a value at least; received \{.max_iter.: \(\)\}"):

@@ -95,7 +95,11 @@ def test_a_method_that_cannot_be_fitted_says_why(run: Callable[..., str]) -> Non
 
 @pytest.mark.parametrize("kind", ["svg", "png", "pdf"])
 def test_pictures(tmp_path: Path, kind: str) -> None:
-    columns = [Column("first", [("a", 3.0), ("b", 0.5)]), Column("none", [("c", -0.1)])]
+    columns = [
+        Column("first", [("a", 3.0), ("b", 0.5)]),
+        Column("below", [("c", -0.1)]),
+        Column("nothing", []),
+    ]
     path = tmp_path / f"columns.{kind}"
     draw(Answer("r8", "dcot", columns), path)
     first = path.read_bytes()

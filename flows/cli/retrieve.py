@@ -1,8 +1,5 @@
 """`textbench retrieve`: the flow `retrieval`."""
 
-import contextlib
-import os
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -86,6 +83,7 @@ def retrieve(
 
     Example: textbench retrieve -c cranfield -m bm25 -m lm -m lm+lsi
     """
+    from flows.cli.run import stopped_by_hand
     from flows.home import home_folder
     from flows.rankings import COLLECTIONS, RANKERS, Request, plan
     from tasks.tracking import read_settings
@@ -111,12 +109,8 @@ def retrieve(
     cells = plan(request)
     _require_data(home, cells, judgments)
     outside = _read_runs(run or [], cells)
-    try:
+    with stopped_by_hand():
         rows = _run(home, request, cells, fresh)
-    except KeyboardInterrupt:
-        print("textbench: stopped; the same command goes on where this one was", file=sys.stderr, flush=True)
-        # Not an ordinary exit: it would wait for threads that wait for computations. Those end with this process.
-        os._exit(130)
     done = [cell for cell, result in zip(cells, rows, strict=True) if result["error"] is None]
     if write is not None:
         _write(home, done, write)
@@ -168,42 +162,13 @@ def _read_runs(files: list[Path], cells: "list[Cell]") -> dict[str, dict[str, di
 
 
 def _run(home: Path, request: "Request", cells: "list[Cell]", fresh: bool) -> list[dict[str, Any]]:
-    from flows import server, session
-    from flows.cli.progress import Progress
-    from flows.server import ServerError
-    from tasks import isolate
+    from flows.cli.start import run_flow
     from tasks.store import Store
 
     store = Store(home / "store")
-    with session.opened(home) as info, Progress(cells, as_json=False) as progress:  # type: ignore[arg-type]
-        if fresh or not all(store.has(cell.references["evaluate"]) for cell in cells):
-            isolate.warm()
-        progress.say("loading Prefect")
-        from prefect import tags
-
-        from flows.abandoned import crash_abandoned_runs, owner_tag
-        from flows.benchmark import task_runner
-        from flows.retrieval import retrieval
-
-        progress.say("waiting for the Prefect server")
-        server.wait(info)
-        crash_abandoned_runs()
-        progress.say("")
-        try:
-            with contextlib.redirect_stdout(sys.stderr), tags(owner_tag()):
-                state = retrieval.with_options(task_runner=task_runner("threads"))(
-                    **asdict(request), fresh=fresh, return_state=True
-                )
-        except Exception as error:  # whatever Prefect raises when its server goes away
-            reason = str(error).partition("\n")[0]
-            raise ServerError(
-                f"stopped by {type(error).__name__}: {reason}; the same command goes on"
-            ) from error
-        rows = progress.rows()
-    if len(rows) < len(cells):
-        raise ServerError(
-            f"{len(cells) - len(rows)} of {len(cells)} cells were not finished: {state.message}"
-        )
+    is_new = fresh or not all(store.has(cell.references["evaluate"]) for cell in cells)
+    arguments = asdict(request) | {"fresh": fresh}
+    rows, _ = run_flow(home, "flows.retrieval:retrieval", arguments, cells, is_new=is_new)  # type: ignore[arg-type]
     return rows
 
 

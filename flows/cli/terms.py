@@ -35,7 +35,7 @@ def terms(
     """Show what a method has learned about terms: what dcot makes of a word, which phrases compressive keeps.
 
     For dcot a column has the terms that a document of that one word is taken to mean, best first; what the empty
-    document gets (first column) is subtracted from the others.
+    document gets (first column) is subtracted from the others. For compressive words choose the phrases with them.
 
     Example: textbench terms --method dcot --dataset reuters65 nasdaq reagan
     """
@@ -82,4 +82,4 @@ def _render(answer: "Answer") -> None:
 
 
 def _figure(value: float) -> str:
-    return f"{value:,}" if isinstance(value, int) else f"{value:.2f}"
+    return f"{value:,.0f}" if value == int(value) else f"{value:.2f}"

@@ -97,11 +97,14 @@ def _which(evidence: Evidence, found: Sequence[Board], entries: "Sequence[Entry]
 
 def nothing_here(evidence: Evidence) -> str:
     """Say that there is no local result, and what to do."""
+    if evidence.budgets:
+        return "Only label-budget curves were run here; a comparison on all labels is made by: textbench run quick"
     if evidence.failed:
-        one = evidence.failed[0]
+        one, n = evidence.failed[0], len(evidence.failed)
         return (
-            f"All {len(evidence.failed)} cells that were run here failed; the first: {one['dataset']} {one['method']}: "
-            f"{one['error']}. Mend that, and run the same command again; textbench doctor looks for what is missing."
+            f"Everything that was run here failed ({n} cell{'s' if n > 1 else ''}); first {one['dataset']} "
+            f"{one['method']}: {one['error']}. Mend that, and run the same command again; textbench doctor looks for "
+            "what is missing."
         )
     return "Nothing has been run here yet. A first comparison takes a minute or two: textbench run quick"
 
@@ -218,7 +221,7 @@ def _costs(found: Sequence[Board], evidence: Evidence) -> Chapter:
         if line := _cost_answer(board):
             answer.append(line)
     if len(found) > SEVERAL:
-        answer.append(f"The other {len(found) - SEVERAL} boards are in the chapter.")
+        answer.append("The rest is in the chapter.")
     nothing = ["Nothing was timed here yet: run two methods on one data set (textbench run quick --timed)."]
     return Chapter("costs", "What does it cost?", answer or nothing, sections=sections)
 
@@ -284,6 +287,9 @@ def _made(evidence: Evidence, entries: "Sequence[Entry]") -> Chapter:
         ]
     if n_local:
         sections.append(Section("local-numbers", "Local numbers", LOCAL, tables=[provenance.local(evidence)]))
+    searched = search.runs(evidence.home) if not evidence.sweeps else []
+    if searched:
+        sections.append(Section("search-numbers", "Numbers of search", LOCAL, tables=[search.made(searched)]))
     if recorded.rows:
         sections.append(Section("recorded-numbers", "Recorded numbers", RECORDED, tables=[recorded]))
     answer = [

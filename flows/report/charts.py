@@ -6,6 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flows.figure import KINDS as FILES
 from flows.leaderboard import HEADINGS, scale
 from flows.report import style
 from flows.report.boards import Board
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 MANY = 16  # methods of a board that are drawn; its table has all
 FAR = 20.0  # points behind the best, from which on a method is drawn at the edge
-KINDS_OF_FILES = (".svg", ".png", ".pdf")
 GAP = 0.045  # least distance of two names at the ends of lines, as a share of the axis
 
 
@@ -156,6 +156,8 @@ def draw_curves(axis: Any, found: "Sequence[Curve]") -> None:
         axis.plot(budgets, [100 * point.mean for point in curve.points], color=colour, marker=mark, ms=4)
         low, high = ([100 * getattr(point, end) for point in curve.points] for end in ("low", "high"))
         axis.fill_between(budgets, low, high, color=colour, alpha=0.15, linewidth=0)
+    low, high = axis.get_ylim()
+    axis.set_ylim(max(low, 0.0), min(high, 101.0))  # two draws have an interval wider than all there is
     _name_lines(axis, found)
     axis.set_xlabel("labelled training documents")
     axis.set_ylabel(f"{HEADINGS.get(found[0].metric, found[0].metric)}, percent")
@@ -250,8 +252,8 @@ def draw_verdicts(axes: Any, papers: Sequence[str], found: Mapping[Any, int]) ->
 
 def draw_picture(entries: "Sequence[Entry]", path: Path) -> None:
     """Draw the verdicts to an SVG, PNG or PDF file. Raises InputError for another kind of file."""
-    if path.suffix.lower() not in KINDS_OF_FILES:
-        raise InputError(f"--figure must end in {', '.join(KINDS_OF_FILES)}, got {path.name}")
+    if path.suffix.lower() not in FILES:
+        raise InputError(f"--figure must end in {', '.join(FILES)}, got {path.name}")
     from collections import Counter
 
     papers = list(dict.fromkeys(entry.claim.paper for entry in entries))

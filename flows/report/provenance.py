@@ -51,7 +51,7 @@ def _line(evidence: Evidence, rows: Sequence[Row]) -> list[Cell]:
         Cell(seeds),
         Cell(f"{_settings(rows)}{trials}"),
         Cell(first["probe"] or "the method itself"),
-        _digests(about.corpus["sha256"]) if about.corpus else Cell("no longer in the store"),
+        digests(about.corpus["sha256"]) if about.corpus else Cell("no longer in the store"),
         Cell(_versions(about.libraries) if about.libraries else "no longer in the store"),
         code(command_of(Request(**first["request"]))),
         Cell(
@@ -68,9 +68,12 @@ def _settings(rows: Sequence[Row]) -> str:
     )
 
 
-def _digests(digests: Mapping[str, str]) -> Cell:
-    short = ", ".join(f"{name} {digest[:SHORT]}" for name, digest in sorted(digests.items()))
-    return Cell(short, " ".join(f"{name}={digest}" for name, digest in sorted(digests.items())), is_code=True)
+def digests(files: Mapping[str, str]) -> Cell:
+    """Return the sha256 of the files of a data set, short for people and whole in CSV."""
+    if not files:
+        return Cell("no longer in the store", "")
+    short = ", ".join(f"{name} {digest[:SHORT]}" for name, digest in sorted(files.items()))
+    return Cell(short, " ".join(f"{name}={digest}" for name, digest in sorted(files.items())), is_code=True)
 
 
 def _versions(libraries: Mapping[str, str]) -> str:
@@ -89,10 +92,10 @@ def recorded(entries: "Sequence[Entry]") -> Table:
         record = entry.record
         if not record:
             continue
-        digests = dict(pair.split("=", 1) for pair in record["data_sha256"].split() if "=" in pair)
+        files = dict(pair.split("=", 1) for pair in record["data_sha256"].split() if "=" in pair)
         rows.append([
             Cell(entry.claim.id), Cell(f"{record['protocol']}, {record['paper']}"), Cell(record["seeds"] or "-"),
-            Cell(record["trials"] or "-"), _params(record["params"]), _digests(digests),
+            Cell(record["trials"] or "-"), _params(record["params"]), digests(files),
             Cell(record["commit"][:SHORT] + "+changes" * ("+" in record["commit"]), record["commit"], is_code=True),
             Cell(record["hardware"]), code(record["command"]), Cell(record["recorded"]),
             Cell(record["cells"] or "-", is_code=True),

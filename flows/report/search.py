@@ -8,7 +8,9 @@ from evaluation.intervals import mean_interval
 from flows.ranking_tables import HEADINGS
 from flows.report.boards import LOCAL
 from flows.report.evidence import _json
-from flows.report.tables import Cell, Table, number
+from flows.report.provenance import SHORT, digests
+from flows.report.tables import Cell, Table, code, number
+from tasks.recipe import Reference
 
 SHOWN = ("map", "precision_at_10", "ndcg_at_10", "reciprocal_rank")
 
@@ -20,13 +22,14 @@ def runs(home: Path) -> list[dict[str, Any]]:
         record, meta = _json(path), _json(home / "store" / "retrieve" / path.stem / "meta.json")
         if record and meta:
             recipe = meta["recipe"]
-            params = recipe["params"]
+            params, reference = recipe["params"], Reference.from_json(recipe["inputs"]["corpus"])
+            corpus = _json(home / "store" / reference.stage / reference.key / "corpus.json") or {}
             found.append({
-                "collection": recipe["inputs"]["corpus"]["params"].get("dataset", "own"),
+                "collection": reference.params.get("dataset", "own"),
                 "ranker": params["method"], "seed": params["seed"], "trials": params["trials"],
                 "judgments": params["judgments"], "measures": record["metrics"], "created": record["created"],
                 "key": path.stem, "run_id": record["run_id"], "libraries": recipe["libraries"],
-                "seconds": meta["seconds"],
+                "n_folds": params["n_folds"], "sha256": corpus.get("sha256", {}),
             })  # fmt: skip
     return _newest(found)
 
@@ -74,3 +77,30 @@ def _table(
     note = f"Judgments: {judgments}. Means over queries; the interval is over seeds. Paired tests: textbench retrieve."
     name = f"search-{collection}-{judgments}"
     return Table(name, f"Search in {collection}", headings, rows, note, LOCAL)
+
+
+def made(found: Sequence[Mapping[str, Any]]) -> Table:
+    """Return how each retrieval run was made."""
+    rows = []
+    for run in sorted(found, key=lambda run: (run["collection"], run["ranker"], run["seed"])):
+        trials = int(run["trials"])
+        protocol = f"honest, {trials} settings in {run['n_folds']} folds" if trials else "nothing tuned"
+        options = [
+            f"--collection {run['collection']}",
+            f"--method {run['ranker']}",
+            f"--judgments {run['judgments']}",
+        ]
+        options += [f"--trials {trials}", f"--folds {run['n_folds']}", f"--seeds {run['seed'] + 1}"]
+        rows.append([
+            Cell(run["collection"]), Cell(run["ranker"]), Cell(protocol), Cell(str(run["seed"]), run["seed"]),
+            Cell(run["judgments"]), digests(run["sha256"]),
+            Cell(", ".join(f"{name} {version}" for name, version in run["libraries"].items())),
+            code(" ".join(["textbench retrieve", *options])), Cell(run["key"][:SHORT], run["key"], is_code=True),
+        ])  # fmt: skip
+    headings = [
+        ("collection", "collection"), ("ranker", "ranker"), ("protocol", "protocol"), ("seed", "seed"),
+        ("judgments", "judgments"), ("sha256", "sha256 of the data"), ("versions", "versions"),
+        ("command", "command"), ("key", "key"),
+    ]  # fmt: skip
+    title = "How the numbers of search were made"
+    return Table("made-search", title, headings, rows, "", LOCAL, is_folded=True)
