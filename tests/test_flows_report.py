@@ -159,7 +159,8 @@ def test_leaderboards_hold_the_figures_of_the_index(html: str, evidence: Evidenc
                 summary.peak_mb,
             ):
                 assert value in figures
-    accuracy = {(row["method"], row["seed"]): row["metrics"]["accuracy"] for row in evidence.rows[:6]}
+    rows = [row for row in evidence.rows if row["dataset"] == "made-a"]
+    accuracy = {(row["method"], row["seed"]): row["metrics"]["accuracy"] for row in rows}
     assert accuracy["good", 0] == 1.0
     assert f"{50 * (accuracy['poor', 0] + accuracy['poor', 1]):.2f}" in html
 
@@ -241,7 +242,6 @@ def test_provenance_has_protocol_seeds_data_and_command(made: list[Chapter]) -> 
     assert good["sha256"].value == f"made.tar={'0' * 64}"
     assert good["command"].text.startswith("textbench run --dataset made-a --method good --seed 0")
     assert len(good["keys"].value.split()) == 2
-    assert "numpy" in good["versions"].text
 
 
 def test_every_table_can_be_taken_along(html: str, made: list[Chapter]) -> None:
@@ -258,7 +258,6 @@ def test_every_table_can_be_taken_along(html: str, made: list[Chapter]) -> None:
 def test_recorded_figures_are_told_apart_from_local_ones(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    name = "dcot-2012/table-1/reuters65/lsi/feature-learning-seconds"
     from flows import claims
 
     id_ = next(c.id for c in choose("cfl-2013/table-1/20newsgroups") if c.metric == "accuracy")
@@ -287,7 +286,6 @@ def test_recorded_figures_are_told_apart_from_local_ones(
     assert sources[papers.RECORDED] == 1
     assert boards.LOCAL not in sources
     assert "80.50 % [80.10, 80.90]" in found[0].answer[0]
-    assert name != id_
 
 
 def test_nothing_run_yet_says_what_to_do(tmp_path: Path) -> None:

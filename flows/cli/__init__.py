@@ -15,11 +15,13 @@ from flows.cli.fetch import fetch
 from flows.cli.leaderboard import leaderboard
 from flows.cli.list import list_app
 from flows.cli.query import query
+from flows.cli.report import report
 from flows.cli.retrieve import retrieve
 from flows.cli.run import run
 from flows.cli.show import show
 from flows.cli.status import status
 from flows.cli.store import store_app
+from flows.cli.terms import terms
 from flows.cli.transform import transform
 from flows.cli.up import up
 from flows.server import ServerError
@@ -34,7 +36,7 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-COMMANDS = (run, curve, compare, claims, retrieve, query, leaderboard, show, export, transform)
+COMMANDS = (run, curve, compare, claims, report, retrieve, query, terms, leaderboard, show, export, transform)
 for command in (*COMMANDS, fetch, doctor, up, down, status):
     app.command(command.__name__)(command)
 app.add_typer(list_app, name="list")

@@ -52,7 +52,7 @@ def _line(evidence: Evidence, rows: Sequence[Row]) -> list[Cell]:
         Cell(f"{_settings(rows)}{trials}"),
         Cell(first["probe"] or "the method itself"),
         digests(about.corpus["sha256"]) if about.corpus else Cell("no longer in the store"),
-        Cell(_versions(about.libraries) if about.libraries else "no longer in the store"),
+        Cell("no longer in the store" if about.libraries is None else _versions(about.libraries)),
         code(command_of(Request(**first["request"]))),
         Cell(
             " ".join(row["key"][:SHORT] for row in rows), " ".join(row["key"] for row in rows), is_code=True
