@@ -79,7 +79,9 @@ class Desk:
         opened = {"corpus": self.corpus(monkeypatch), "choice": self.artifact("choice")}
         opened |= {"vectors": self.artifact("features")}
         monkeypatch.setattr(evaluate, "features_of", lambda vectors, choice: "vectors")
-        evaluate.compute(self.job("result", {"method": "toy", "seed": 5, "probe": self.probe, "labels": {}}, opened))
+        evaluate.compute(
+            self.job("result", {"method": "toy", "seed": 5, "probe": self.probe, "labels": {}}, opened)
+        )
         return self.artifact("result")
 
 
