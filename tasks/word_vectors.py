@@ -7,8 +7,6 @@ from tasks import InputError
 from tasks.catalogue import nearest
 from tasks.recipe import Reference, refer
 
-# Each trainer is a module of its own, so that work on one leaves the keys of what the other trained alone.
-TRAINERS = {"gensim": "tasks.skip_gram:compute", "shared-negatives": "tasks.skip_gram_shared:compute"}
 # SCDV (EMNLP 2017), section 4.2; subsampling and the number of epochs are from its authors' code.
 DEFAULTS: dict[str, Any] = {
     "vector_size": 200,
@@ -18,7 +16,6 @@ DEFAULTS: dict[str, Any] = {
     "sample": 1e-3,
     "epochs": 25,
     "workers": 1,
-    "trainer": "gensim",
 }
 
 
@@ -28,31 +25,26 @@ def reference(vectors: Reference, params: Mapping[str, Any], seed: int) -> Refer
     Files: vectors.npy float32 (n_terms, vector_size), row i for term i, of unit length, zero for a term that occurs
     fewer than `min_count` times; training.json, what the training did and cost. `params` are over the published
     ones: `vector_size`, `window` (tokens to each side), `negative` samples, `min_count`, `sample` (frequency above
-    which tokens are left out at random, 0 for none), `epochs`, `workers` (one: same seed, same bits), `trainer`:
-    "gensim", or "shared-negatives", several times as fast, which papers' rows do not use.
+    which tokens are left out at random, 0 for none), `epochs`, `workers` (one: same seed, same bits).
     Raises InputError for an unknown parameter or a value outside these.
     """
     chosen = {**DEFAULTS, **params}
     _check(chosen)
-    function = TRAINERS[chosen.pop("trainer")]
-    return refer(function, {"params": chosen, "seed": seed}, {"vectors": vectors}, stage="word_vectors")
+    # The training is a module of its own, so that work on this page leaves the keys of what was trained alone.
+    return refer(
+        "tasks.skip_gram:compute",
+        {"params": chosen, "seed": seed},
+        {"vectors": vectors},
+        stage="word_vectors",
+    )
 
 
 def _check(params: Mapping[str, Any]) -> None:
     for name, value in params.items():
         if name not in DEFAULTS:
             raise InputError(f"word vectors have no parameter {name!r}; {nearest(name, DEFAULTS)}")
-        if name == "trainer":
-            if value not in TRAINERS:
-                raise InputError(
-                    f"there is no word-vector trainer {value!r}; {nearest(str(value), TRAINERS)}"
-                )
-        elif name == "sample":
+        if name == "sample":
             if type(value) not in (int, float) or not 0 <= value < 1:
                 raise InputError(f"word vectors: sample must be a frequency in [0, 1), got {value!r}")
         elif type(value) is not int or value < 1:
             raise InputError(f"word vectors: {name} must be a whole number from 1, got {value!r}")
-    if params["workers"] > 1 and params["trainer"] != "gensim":
-        raise InputError(
-            f"word vectors: only trainer gensim has more than one worker, got workers = {params['workers']}"
-        )

@@ -302,7 +302,7 @@ def test_nothing_run_yet_says_what_to_do(tmp_path: Path) -> None:
 def test_one_run_alone_says_what_to_run_next(tmp_path: Path) -> None:
     made_runs.one_label(tmp_path, "made", "tfidf", TARGET, answers(100))
     alone = gather(tmp_path)
-    found = chapters(alone, [])
+    found = chapters(alone, ledger(tmp_path, choose("dcot-2012")))
     assert "nothing else was run to compare it with" in found[0].answer[0]
     assert "textbench run -d made -m lsi" in found[0].answer[0]
     assert "Nothing has been compared here yet" in found[1].answer[0]
@@ -320,7 +320,7 @@ def test_all_cells_failed_says_why_and_what_to_do(tmp_path: Path) -> None:
         }
     ]
     nothing = Evidence(tmp_path, [], [], failed, ())
-    text = page.render(nothing, chapters(nothing, []))
+    text = page.render(nothing, chapters(nothing, ledger(tmp_path, choose("dcot-2012"))))
     assert "Everything that was run here failed (1 cell)" in text
     assert "ValueError: &lt;no&gt; &amp; never" in text
     assert "<no>" not in text
@@ -334,7 +334,7 @@ def test_what_is_gone_from_the_store_is_said(tmp_path: Path) -> None:
     made_runs.one_label(tmp_path, "made", "b", TARGET, answers(90))
     shutil.rmtree(tmp_path / "store")
     left = gather(tmp_path)
-    found = chapters(left, [])
+    found = chapters(left, ledger(tmp_path, choose("dcot-2012")))
     assert "no longer in the store" in tables(found)["made-here"].rows[0][8].text
     assert tables(found)["leaderboard-made-honest"].rows[1][0].mark == "not tested"
     assert Page(page.render(left, found)).open == []
@@ -353,7 +353,9 @@ def test_recorded_audits_say_what_is_known_of_the_data() -> None:
     found = audits.recorded()
     assert found["reuters65"]["audit"]["untrained"]["documents"] == 13
     assert found["20ng-stripped"]["audit"]["empty_texts"]["test"] == 215
-    assert found["reuters-random70"]["audit"]["ceilings"]["precision_at_5"] == pytest.approx(0.249, abs=5e-4)
+    several = found["reuters-random70"]["audit"]
+    # A list of five cannot be filled by documents of 1.27 labels.
+    assert 0.24 < several["ceilings"]["precision_at_5"] <= several["labels_per_document"]["test"] / 5
     assert found["r8"]["audit"]["documents"] == {"train": 5485, "test": 2189}
 
 

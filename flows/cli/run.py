@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, replace
@@ -173,12 +174,22 @@ def run(
 
 @contextlib.contextmanager
 def stopped_by_hand() -> Iterator[None]:
-    """Let Ctrl-C end this process at once: an ordinary exit would wait for threads that wait for computations."""
+    """Let Ctrl-C end this process at once: an ordinary exit would wait for threads that wait for computations.
+
+    What it computed in children ends with it. A KeyboardInterrupt could be lost in a library's clean-up.
+    """
+
+    def stop(*_: object) -> None:
+        if sys.stderr.isatty():
+            sys.stderr.write("\x1b[?25h\n")  # the progress bar has hidden the cursor
+        print("textbench: stopped; the same command goes on where this one was", file=sys.stderr, flush=True)
+        os._exit(130)
+
+    previous = signal.signal(signal.SIGINT, stop)
     try:
         yield
-    except KeyboardInterrupt:
-        print("textbench: stopped; the same command goes on where this one was", file=sys.stderr, flush=True)
-        os._exit(130)  # what it computed in children ends with it
+    finally:
+        signal.signal(signal.SIGINT, previous)
 
 
 def _set_data_dir(data_dir: Path | None) -> None:

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from featurizers import scdv
 from featurizers._gaussian_mixture import cluster, fit_tied
-from tasks import catalogue, skip_gram, skip_gram_shared, word_vectors
+from tasks import catalogue, skip_gram, word_vectors
 from tasks.tokens import token_rule, vectorize
 
 N_CLUSTERS, N_ITERATIONS = 60, 10
@@ -45,15 +45,11 @@ def algorithm_1(counts: sp.csr_matrix, method: scdv.Scdv) -> np.ndarray:
 
 
 def compare_trainers(documents: list[np.ndarray], terms: list[str], params: dict[str, Any]) -> np.ndarray:
-    """Print words a second of each way to train on some documents; return the fastest one's vectors, from all."""
+    """Print words a second of each way to train on some documents; return vectors of one epoch over all."""
     some = documents[:N_DOCUMENTS_TO_TRAIN_ON]
-    skip_gram_shared.train(
-        some[:50], len(terms), {**params, "min_count": 1}, 0
-    )  # compiled here, not where it is timed
     ways: dict[str, Callable[[], Any]] = {
         "gensim, one worker, repeatable": lambda: skip_gram.train(some, terms, params, 0),
         "gensim, two workers, not": lambda: skip_gram.train(some, terms, {**params, "workers": 2}, 0),
-        "shared negatives, one worker": lambda: skip_gram_shared.train(some, len(terms), params, 0),
     }
     for name, train in ways.items():
         (_, about), seconds = timed(train)
@@ -61,7 +57,7 @@ def compare_trainers(documents: list[np.ndarray], terms: list[str], params: dict
         print(
             f"{name:33} {about['words_per_second']:10,.0f} words/s, {by_processor:10,.0f} per second of one core"
         )
-    return skip_gram_shared.train(documents, len(terms), {**params, "epochs": 3}, 0)[0]
+    return skip_gram.train(documents, terms, params, 0)[0]
 
 
 def compare_mixtures(points: np.ndarray) -> None:
@@ -88,9 +84,7 @@ def main() -> None:
     vectors = vectorize(corpus.train_texts, corpus.test_texts, token_rule("scdv"), transductive=True)
     documents = np.split(vectors.train_ids, vectors.train_offsets[1:-1])
     documents += np.split(vectors.test_ids, vectors.test_offsets[1:-1])
-    params = {name: value for name, value in word_vectors.DEFAULTS.items() if name != "trainer"} | {
-        "epochs": 1
-    }
+    params = word_vectors.DEFAULTS | {"epochs": 1}
     counts = sp.csr_matrix(sp.vstack([vectors.train_counts, vectors.test_counts]))
     with threadpool_limits(1):
         rows = compare_trainers(documents, vectors.terms, params)
