@@ -11,6 +11,7 @@ from tasks import InputError
 
 if TYPE_CHECKING:
     from flows.cells import Cell
+    from flows.curves import Point
     from flows.suites import Part
 
 BUDGETS = "100,200,500,1000,2000,5000"
@@ -166,13 +167,14 @@ def _print(rows: list[dict[str, Any]], metric: str | None, figure: Path | None, 
     console = Console()
     for name in dict.fromkeys(curve.dataset for curve in curves):
         own = [curve for curve in curves if curve.dataset == name]
-        budgets = [point.budget for point in own[0].points]
-        table = Table("method", title=f"{name}: {own[0].metric} in percent by labels", title_justify="left")
-        for budget in budgets:
-            table.add_column(f"{budget:,}", justify="right", no_wrap=True)
+        title = f"{name}: {own[0].metric} in percent by labelled documents"
+        table = Table("labels", title=title, title_justify="left")
+        points = [{point.budget: point for point in one.points} for one in own]
         for one in own:
-            values = [f"{100 * p.mean:.1f} ±{50 * (p.high - p.low):.1f}" for p in one.points]
-            table.add_row(one.method, *values)
+            table.add_column(one.method, justify="right", overflow="fold")
+        for budget in sorted({budget for of_method in points for budget in of_method}):
+            values = [_figure(of_method.get(budget)) for of_method in points]
+            table.add_row(f"{budget:,}", *values)
         console.print(table)
     console.print(
         "Mean over draws with the half width of its 95 % interval; the draws are the same for all methods."
@@ -180,3 +182,7 @@ def _print(rows: list[dict[str, Any]], metric: str | None, figure: Path | None, 
     for row in rows:
         if row["error"]:
             console.print(f"{row['dataset']} {row['method']} {row['labels']}: {row['error']}", markup=False)
+
+
+def _figure(point: "Point | None") -> str:
+    return "-" if point is None else f"{100 * point.mean:.1f} ±{50 * (point.high - point.low):.1f}"
