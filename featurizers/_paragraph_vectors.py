@@ -3,7 +3,6 @@
 Source: Q. Le and T. Mikolov, "Distributed representations of sentences and documents", ICML 2014, section 2.
 """
 
-import inspect
 import zlib
 from collections.abc import Sequence
 from typing import Any, Self
@@ -14,20 +13,23 @@ from gensim.models.doc2vec import TaggedDocument, train_document_dbow, train_doc
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from featurizers._learned import LearnedArrays
+
 # gensim reads no more than this many tokens of a text; the rest of a longer one would be lost without a word.
 LONGEST_TEXT = 10_000
 SAMPLE = 1e-3
 FIRST_RATE, LAST_RATE = 0.025, 0.0001
 WHOLE_NUMBERS = ("n_components", "window", "negative", "min_count", "epochs")
-LEARNED = ("terms_", "term_counts_", "term_vectors_", "output_vectors_", "seed_", "n_empty_documents_")
 
 
-class ParagraphVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class ParagraphVectors(LearnedArrays, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Paragraph vectors: each document has a vector, from which its words are predicted.
 
     A subclass says which model it is (`is_dm`) and has the parameters `n_components`, `negative`, `min_count`,
     `epochs`, `random_state` and, for PV-DM, `window`.
     """
+
+    learned = ("terms_", "term_counts_", "term_vectors_", "output_vectors_", "seed_", "n_empty_documents_")
 
     is_dm: bool
 
@@ -72,19 +74,6 @@ class ParagraphVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             if len(document):
                 row[:] = self._infer(model, document)
         return features
-
-    def to_arrays(self) -> dict[str, Any]:
-        """Return all that `from_arrays` needs: parameters, terms with their counts, and the vectors learned."""
-        check_is_fitted(self)
-        return {**self.get_params(), **{name: getattr(self, name) for name in LEARNED}}
-
-    @classmethod
-    def from_arrays(cls, arrays: dict[str, Any]) -> Self:
-        """Return the fitted transformer that `to_arrays` described."""
-        transformer = cls(**{name: arrays[name] for name in inspect.signature(cls).parameters})
-        for name in LEARNED:
-            setattr(transformer, name, arrays[name])
-        return transformer
 
     def _model(self) -> Doc2Vec:
         params = self.get_params()

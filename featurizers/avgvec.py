@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from optuna.distributions import BaseDistribution
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
+from featurizers._learned import LearnedArrays
 from featurizers._word_vectors import known_terms, n_empty, weighted_average
 from featurizers.counts import validated_counts
 
@@ -19,10 +19,9 @@ INPUT = "counts"
 NEEDS = ("word_vectors",)
 PAPER = "scdv-2017"
 SEARCH_SPACE: dict[str, BaseDistribution] = {}
-LEARNED = ("terms_", "vectors_", "n_empty_documents_", "n_features_in_")
 
 
-class AvgVec(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class AvgVec(LearnedArrays, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Average of word vectors: (sum_w N_w v(w)) / (sum_w N_w), over the terms w that have a vector.
 
     X: sparse csr, (n_documents, n_terms), non-negative counts N. Features: dense float32, (n_documents, n_dimensions);
@@ -31,6 +30,8 @@ class AvgVec(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     Source: Mekala et al. (2017), section 4.1.
     """
+
+    learned = ("terms_", "vectors_", "n_empty_documents_", "n_features_in_")
 
     def fit(self, X: sp.csr_matrix, y: Any = None, *, word_vectors: np.ndarray) -> Self:
         """Take the vectors, float32 (n_terms, n_dimensions), of the terms of X, csr (n_documents, n_terms)."""
@@ -44,19 +45,6 @@ class AvgVec(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Return the averages: dense float32, (n_documents, n_dimensions)."""
         counts = validated_counts(self, X, reset=False)[:, self.terms_]
         return weighted_average(counts, self.vectors_, np.ones(len(self.terms_)))
-
-    def to_arrays(self) -> dict[str, Any]:
-        """Return all that `from_arrays` needs; of terms without a vector, nothing."""
-        check_is_fitted(self)
-        return {name: getattr(self, name) for name in LEARNED}
-
-    @classmethod
-    def from_arrays(cls, arrays: dict[str, Any]) -> Self:
-        """Return the fitted transformer that `to_arrays` described."""
-        transformer = cls()
-        for name in LEARNED:
-            setattr(transformer, name, arrays[name])
-        return transformer
 
     @property
     def _n_features_out(self) -> int:  # read by get_feature_names_out

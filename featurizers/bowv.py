@@ -4,7 +4,6 @@ Source: V. Gupta, H. Karnick, A. Bansal and P. Jhala, "Product classification in
 semantics", COLING 2016, section 3.2; details from its authors' code.
 """
 
-import inspect
 from dataclasses import replace
 from typing import Any, Self
 
@@ -13,9 +12,9 @@ import scipy.sparse as sp
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.preprocessing import normalize
-from sklearn.utils.validation import check_is_fitted
 
 from featurizers._gaussian_mixture import cluster
+from featurizers._learned import LearnedArrays
 from featurizers._word_vectors import blocks, cluster_sums, known_terms, n_empty, one_hot, smoothed_idf, stack
 from featurizers.counts import validated_counts
 
@@ -28,10 +27,9 @@ SEARCH_SPACE: dict[str, BaseDistribution] = {
 }
 POOLINGS = ("mean", "sum")
 DOCUMENTS_AT_ONCE = 512
-LEARNED = ("terms_", "vectors_", "labels_", "idf_", "n_empty_documents_", "n_features_in_")
 
 
-class Bowv(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class Bowv(LearnedArrays, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Bag of word vectors: for each of K clusters of terms the pooled vector of the document's tokens in it.
 
     Terms are clustered by k-means (`n_clusters`). `pooling`: "mean", the mean vector of the document's tokens in the
@@ -46,6 +44,8 @@ class Bowv(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     Source: Gupta et al. (2016), section 3.2.
     """
+
+    learned = ("terms_", "vectors_", "labels_", "idf_", "n_empty_documents_", "n_features_in_")
 
     def __init__(
         self, *, n_clusters: int = 60, pooling: str = "mean", random_state: int | None = None
@@ -83,19 +83,6 @@ class Bowv(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         frequencies = (counts.multiply(self.idf_).tocsr() @ clusters).astype(np.float32)
         parts = [normalize(sums.to_csr(), copy=False), normalize(frequencies, copy=False)]
         return sp.csr_matrix(sp.hstack(parts, format="csr"))
-
-    def to_arrays(self) -> dict[str, Any]:
-        """Return all that `from_arrays` needs; of terms without a vector, nothing."""
-        check_is_fitted(self)
-        return {**self.get_params(), **{name: getattr(self, name) for name in LEARNED}}
-
-    @classmethod
-    def from_arrays(cls, arrays: dict[str, Any]) -> Self:
-        """Return the fitted transformer that `to_arrays` described."""
-        transformer = cls(**{name: arrays[name] for name in inspect.signature(cls).parameters})
-        for name in LEARNED:
-            setattr(transformer, name, arrays[name])
-        return transformer
 
     @property
     def _n_features_out(self) -> int:  # read by get_feature_names_out

@@ -4,7 +4,6 @@ Source: H. Paskov, R. West, J. Mitchell and T. Hastie, "Compressive feature lear
 as in section 4; `_compressive_admm` has the derivations.
 """
 
-import inspect
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -27,6 +26,7 @@ from featurizers._compressive_tokens import (
     rows_at,
     table_of,
 )
+from featurizers._learned import LearnedArrays
 
 INPUT = "tokens"
 PAPER = "compressive-features-2013"
@@ -34,7 +34,7 @@ DICTIONARY_COSTS = ("words", "entries")
 SEARCH_SPACE: dict[str, BaseDistribution] = {"pointer_cost": FloatDistribution(0.01, 5, log=True)}
 
 
-class CompressiveKGrams(TransformerMixin, BaseEstimator):
+class CompressiveKGrams(LearnedArrays, TransformerMixin, BaseEstimator):
     """Compressive features: a dictionary of k-grams and pointers to them that rewrite the corpus at the least cost.
 
     Minimises pointer_cost * (number of pointers) + sum over k-grams used of c(k-gram), every word of every document
@@ -55,6 +55,9 @@ class CompressiveKGrams(TransformerMixin, BaseEstimator):
 
     Source: Paskov, West, Mitchell and Hastie (2013), sections 3 and 4.
     """
+
+    # The pointers stay behind: new documents are covered without them.
+    learned = ("table_", "usage_", "terms_", "objective_", "lower_bound_", "n_iter_")
 
     def __init__(
         self,
@@ -129,21 +132,6 @@ class CompressiveKGrams(TransformerMixin, BaseEstimator):
 
     def _phrase(self, entry: int, terms: Sequence[str]) -> str:
         return str(names_of(self.table_[[entry]], terms)[0])
-
-    def to_arrays(self) -> dict[str, Any]:
-        """Return all that `from_arrays` needs, and the figures of the solution; the pointers stay behind."""
-        check_is_fitted(self)
-        names = ("table_", "usage_", "terms_", "objective_", "lower_bound_", "n_iter_")
-        return {**self.get_params(), **{name: getattr(self, name) for name in names}}
-
-    @classmethod
-    def from_arrays(cls, arrays: dict[str, Any]) -> Self:
-        """Return the fitted transformer that `to_arrays` described."""
-        parameters = inspect.signature(cls).parameters
-        transformer = cls(**{name: arrays[name] for name in parameters})
-        for name in arrays.keys() - parameters.keys():
-            setattr(transformer, name, arrays[name])
-        return transformer
 
     def _check(self) -> None:
         check_max_length(self.max_length)

@@ -4,7 +4,6 @@ Source: H. Paskov, R. West, J. Mitchell and T. Hastie, "Compressive feature lear
 5-grams").
 """
 
-import inspect
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -17,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from featurizers._compressive_index import ONCE, Index, build_index
 from featurizers._compressive_kernels import in_parallel, kernel, shares
 from featurizers._compressive_tokens import NOTHING, check_max_length, index_of, read_documents
+from featurizers._learned import LearnedArrays
 
 INPUT = "tokens"
 PAPER = "compressive-features-2013"
@@ -24,7 +24,7 @@ SEARCH_SPACE: dict[str, BaseDistribution] = {}
 NEW = -1  # a k-gram that no training document has
 
 
-class AllKGrams(TransformerMixin, BaseEstimator):
+class AllKGrams(LearnedArrays, TransformerMixin, BaseEstimator):
     """All k-grams: x_s = how often the k-gram s occurs in the document, for every s of 1 to `max_length` words.
 
     There are tens of millions of columns, so none is spelt out: a k-gram is known by the place it first occurs at in
@@ -38,6 +38,9 @@ class AllKGrams(TransformerMixin, BaseEstimator):
 
     Source: Paskov, West, Mitchell and Hastie (2013), section 5.
     """
+
+    # The training text stays: k-grams are places in it.
+    learned = ("words_", "offsets_", "first_", "n_of_length_", "terms_")
 
     def __init__(self, *, max_length: int = 5) -> None:
         self.max_length = max_length
@@ -68,21 +71,6 @@ class AllKGrams(TransformerMixin, BaseEstimator):
         lengths = np.repeat(np.arange(1, self.max_length + 1), self.n_of_length_).tolist()
         places = zip(self.first_.tolist(), lengths, strict=True)
         return np.array([" ".join(words[i : i + t]) for i, t in places] or [NOTHING], dtype=object)
-
-    def to_arrays(self) -> dict[str, Any]:
-        """Return all that `from_arrays` needs, the training text with it."""
-        check_is_fitted(self)
-        names = ("words_", "offsets_", "first_", "n_of_length_", "terms_")
-        return {**self.get_params(), **{name: getattr(self, name) for name in names}}
-
-    @classmethod
-    def from_arrays(cls, arrays: dict[str, Any]) -> Self:
-        """Return the fitted transformer that `to_arrays` described."""
-        parameters = inspect.signature(cls).parameters
-        transformer = cls(**{name: arrays[name] for name in parameters})
-        for name in arrays.keys() - parameters.keys():
-            setattr(transformer, name, arrays[name])
-        return transformer
 
     def _learn(self, X: Sequence[Any]) -> Index:
         check_max_length(self.max_length)

@@ -6,15 +6,14 @@ library tomotopy; proportions by maximum a posteriori, A. Asuncion, M. Welling, 
 smoothing and inference for topic models", UAI 2009, MAP with the prior offset by one.
 """
 
-import inspect
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
+from featurizers._learned import LearnedArrays
 from featurizers.counts import validated_counts
 
 INPUT = "counts"
@@ -29,7 +28,9 @@ TOLERANCE = 1e-4
 MAX_FOLD_IN = 200
 
 
-class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class LatentDirichletAllocation(
+    LearnedArrays, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
     """Latent Dirichlet allocation: theta, the proportions of the topics in a document.
 
     `n_topics` topics are sampled in `n_iter` sweeps of collapsed Gibbs sampling, one thread, with symmetric
@@ -46,6 +47,8 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
 
     Source: Griffiths and Steyvers (2004), equation (5); Asuncion et al. (2009), MAP estimation.
     """
+
+    learned = ("components_", "n_features_in_")
 
     def __init__(
         self,
@@ -116,20 +119,6 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
             if in_training.any():
                 theta[document] = proportions(known[in_training], counts.data[row][in_training], self.alpha)
         return theta
-
-    def to_arrays(self) -> dict[str, Any]:
-        """Return all that `from_arrays` needs: parameters, phi and the number of terms."""
-        check_is_fitted(self)
-        learned = {"components_": self.components_, "n_features_in_": self.n_features_in_}
-        return {**self.get_params(), **learned}
-
-    @classmethod
-    def from_arrays(cls, arrays: dict[str, Any]) -> Self:
-        """Return the fitted transformer that `to_arrays` described."""
-        transformer = cls(**{name: arrays[name] for name in inspect.signature(cls).parameters})
-        transformer.components_ = arrays["components_"]
-        transformer.n_features_in_ = arrays["n_features_in_"]
-        return transformer
 
     @property
     def _n_features_out(self) -> int:  # read by get_feature_names_out

@@ -4,7 +4,6 @@ Source: J. Ziv and A. Lempel, "A universal algorithm for sequential data compres
 1977, as read by H. Paskov, R. West, J. Mitchell and T. Hastie, "Compressive feature learning", NIPS 2013, section 2.
 """
 
-import inspect
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -24,6 +23,7 @@ from featurizers._compressive_tokens import (
     read_documents,
     table_of,
 )
+from featurizers._learned import LearnedArrays
 
 INPUT = "tokens"
 PAPER = "compressive-features-2013"
@@ -31,7 +31,7 @@ ORDERS = ("given", "by_class", "by_class_reversed", "random", "alternating")
 SEARCH_SPACE: dict[str, BaseDistribution] = {}
 
 
-class Lz77(TransformerMixin, BaseEstimator):
+class Lz77(LearnedArrays, TransformerMixin, BaseEstimator):
     """LZ77 phrases: counts of the phrases found by parsing the documents one after another.
 
     At each word the parse takes the longest sequence, of `max_length` words at most and within the document, that
@@ -48,6 +48,8 @@ class Lz77(TransformerMixin, BaseEstimator):
 
     Source: Paskov, West, Mitchell and Hastie (2013), sections 2 and 5.
     """
+
+    learned = ("table_", "terms_")
 
     def __init__(self, *, max_length: int = 5, order: str = "given", random_state: int | None = None) -> None:
         self.max_length = max_length
@@ -81,18 +83,6 @@ class Lz77(TransformerMixin, BaseEstimator):
         """Return the phrases, words joined by spaces; input_features: the terms' names, where fit saw numbers."""
         check_is_fitted(self)
         return names_of(self.table_, self.terms_ if input_features is None else input_features)
-
-    def to_arrays(self) -> dict[str, Any]:
-        """Return all that `from_arrays` needs."""
-        check_is_fitted(self)
-        return {**self.get_params(), "table_": self.table_, "terms_": self.terms_}
-
-    @classmethod
-    def from_arrays(cls, arrays: dict[str, Any]) -> Self:
-        """Return the fitted transformer that `to_arrays` described."""
-        transformer = cls(**{name: arrays[name] for name in inspect.signature(cls).parameters})
-        transformer.table_, transformer.terms_ = arrays["table_"], arrays["terms_"]
-        return transformer
 
     def _sequence(self, n_documents: int, y: Any) -> np.ndarray:
         """Return the order in which documents are read."""

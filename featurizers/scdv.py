@@ -4,7 +4,6 @@ Source: D. Mekala, V. Gupta, B. Paranjape and H. Karnick, "SCDV: Sparse Composit
 over distributional representations", EMNLP 2017, section 3, algorithm 1; details from its authors' code.
 """
 
-import inspect
 from dataclasses import replace
 from typing import Any, Self
 
@@ -17,9 +16,9 @@ from optuna.distributions import (
     IntDistribution,
 )
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
 from featurizers._gaussian_mixture import fit_mixture
+from featurizers._learned import LearnedArrays
 from featurizers._word_vectors import (
     ClusterSums,
     blocks,
@@ -42,19 +41,9 @@ SEARCH_SPACE: dict[str, BaseDistribution] = {
 # A smaller P(cluster | term) counts as none: most are far smaller, and each would cost a whole word vector.
 SMALLEST_MEMBERSHIP = 1e-6
 DOCUMENTS_AT_ONCE = 512
-LEARNED = (
-    "terms_",
-    "vectors_",
-    "term_memberships_",
-    "idf_",
-    "threshold_",
-    "dropped_membership_",
-    "n_empty_documents_",
-    "n_features_in_",
-)
 
 
-class Scdv(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class Scdv(LearnedArrays, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """SCDV: a document is the sum over its tokens of idf(w) P(c_k | w) v(w), for clusters k = 1..K side by side.
 
     Word vectors are clustered by a Gaussian mixture of `n_clusters` components whose covariance is "tied" (one full
@@ -73,6 +62,17 @@ class Scdv(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     Source: Mekala et al. (2017), algorithm 1; threshold: section 3.3.
     """
+
+    learned = (
+        "terms_",
+        "vectors_",
+        "term_memberships_",
+        "idf_",
+        "threshold_",
+        "dropped_membership_",
+        "n_empty_documents_",
+        "n_features_in_",
+    )
 
     def __init__(
         self,
@@ -121,19 +121,6 @@ class Scdv(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         memberships = np.zeros((self.n_features_in_, self.n_clusters), dtype=np.float32)
         memberships[self.terms_] = self.term_memberships_
         return memberships
-
-    def to_arrays(self) -> dict[str, Any]:
-        """Return all that `from_arrays` needs; of terms without a vector, nothing."""
-        check_is_fitted(self)
-        return {**self.get_params(), **{name: getattr(self, name) for name in LEARNED}}
-
-    @classmethod
-    def from_arrays(cls, arrays: dict[str, Any]) -> Self:
-        """Return the fitted transformer that `to_arrays` described."""
-        transformer = cls(**{name: arrays[name] for name in inspect.signature(cls).parameters})
-        for name in LEARNED:
-            setattr(transformer, name, arrays[name])
-        return transformer
 
     def _topics(self) -> tuple[np.ndarray, sp.csr_matrix, np.ndarray]:
         return self.vectors_, sp.csr_matrix(self.term_memberships_), self.idf_

@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from optuna.distributions import BaseDistribution
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
+from featurizers._learned import LearnedArrays
 from featurizers._word_vectors import known_terms, n_empty, smoothed_idf, weighted_average
 from featurizers.counts import validated_counts
 
@@ -19,10 +19,9 @@ INPUT = "counts"
 NEEDS = ("word_vectors",)
 PAPER = "scdv-2017"
 SEARCH_SPACE: dict[str, BaseDistribution] = {}
-LEARNED = ("terms_", "vectors_", "idf_", "n_empty_documents_", "n_features_in_")
 
 
-class TfidfAvgVec(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class TfidfAvgVec(LearnedArrays, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """TF-IDF average of word vectors: (sum_w N_w idf_w v(w)) / (sum_w N_w idf_w), over the terms w with a vector.
 
     idf_w = 1 + ln((1 + N) / (1 + n_w)), with N documents in `fit` of which n_w have term w: `idf_`, float64,
@@ -34,6 +33,8 @@ class TfidfAvgVec(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     Source: Singh and Mukerjee (2015); Mekala et al. (2017), section 4.1.
     """
+
+    learned = ("terms_", "vectors_", "idf_", "n_empty_documents_", "n_features_in_")
 
     def fit(self, X: sp.csr_matrix, y: Any = None, *, word_vectors: np.ndarray) -> Self:
         """Learn idf from X, csr (n_documents, n_terms); take its terms' vectors, float32 (n_terms, n_dimensions)."""
@@ -49,19 +50,6 @@ class TfidfAvgVec(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         """Return the averages: dense float32, (n_documents, n_dimensions)."""
         counts = validated_counts(self, X, reset=False)[:, self.terms_]
         return weighted_average(counts, self.vectors_, self.idf_)
-
-    def to_arrays(self) -> dict[str, Any]:
-        """Return all that `from_arrays` needs; of terms without a vector, nothing."""
-        check_is_fitted(self)
-        return {name: getattr(self, name) for name in LEARNED}
-
-    @classmethod
-    def from_arrays(cls, arrays: dict[str, Any]) -> Self:
-        """Return the fitted transformer that `to_arrays` described."""
-        transformer = cls()
-        for name in LEARNED:
-            setattr(transformer, name, arrays[name])
-        return transformer
 
     @property
     def _n_features_out(self) -> int:  # read by get_feature_names_out

@@ -4,7 +4,6 @@ Source: H. Kim, H. Kim and S. Cho, "Bag-of-concepts: comprehending document repr
 distributed representation", Neurocomputing 266, 2017, section 3.
 """
 
-import inspect
 from typing import Any, Self
 
 import numpy as np
@@ -12,9 +11,9 @@ import scipy.sparse as sp
 from optuna.distributions import BaseDistribution, IntDistribution
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.preprocessing import normalize
-from sklearn.utils.validation import check_is_fitted
 
 from featurizers._gaussian_mixture import cluster
+from featurizers._learned import LearnedArrays
 from featurizers._word_vectors import known_terms, n_empty, one_hot
 from featurizers.counts import validated_counts
 
@@ -22,10 +21,9 @@ INPUT = "counts"
 NEEDS = ("word_vectors",)
 PAPER = "scdv-2017"
 SEARCH_SPACE: dict[str, BaseDistribution] = {"n_clusters": IntDistribution(50, 800, log=True)}
-LEARNED = ("terms_", "labels_", "idf_", "n_empty_documents_", "n_features_in_")
 
 
-class WeightBoc(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class WeightBoc(LearnedArrays, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Weighted bag of concepts: x_k = (N_k / sum_j N_j) ln(N / n_k), N_k tokens of concept k in the document.
 
     Concepts are `n_clusters` clusters of the terms by k-means on word vectors of unit length (for spherical k-means);
@@ -39,6 +37,8 @@ class WeightBoc(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     Source: Kim et al. (2017), section 3; the number of concepts behind SCDV's row of this name is not stated.
     """
+
+    learned = ("terms_", "labels_", "idf_", "n_empty_documents_", "n_features_in_")
 
     def __init__(self, *, n_clusters: int = 200, random_state: int | None = None) -> None:
         self.n_clusters = n_clusters
@@ -66,19 +66,6 @@ class WeightBoc(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _concepts(self, counts: sp.csr_matrix) -> sp.csr_matrix:
         """Return the counts of concepts: csr float64 (n_documents, n_clusters)."""
         return counts[:, self.terms_] @ one_hot(self.labels_, self.n_clusters)
-
-    def to_arrays(self) -> dict[str, Any]:
-        """Return all that `from_arrays` needs; the vectors are not among it."""
-        check_is_fitted(self)
-        return {**self.get_params(), **{name: getattr(self, name) for name in LEARNED}}
-
-    @classmethod
-    def from_arrays(cls, arrays: dict[str, Any]) -> Self:
-        """Return the fitted transformer that `to_arrays` described."""
-        transformer = cls(**{name: arrays[name] for name in inspect.signature(cls).parameters})
-        for name in LEARNED:
-            setattr(transformer, name, arrays[name])
-        return transformer
 
     @property
     def _n_features_out(self) -> int:  # read by get_feature_names_out

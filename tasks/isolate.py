@@ -169,7 +169,8 @@ def _child(function: str, payload: str, threads: int, sender: Connection) -> Non
             reply = json.dumps({"result": work(json.loads(payload))})
     except BaseException as error:
         reply = json.dumps(_failure(error))
-    sender.send_bytes(reply.encode())
+    with contextlib.suppress(BrokenPipeError):  # nobody waits for it any more: the run was interrupted
+        sender.send_bytes(reply.encode())
     sender.close()
 
 
