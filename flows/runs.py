@@ -115,7 +115,7 @@ class Run:
 
 
 def command_of(request: Request) -> str:
-    """Return the command that asks for one cell."""
+    """Return the command that asks for one cell; of a cell of a label-budget curve, the shortest curve with it."""
     own = dict(request.own or {})
     options: dict[str, Any] = {"data": own.pop("path", None)} | own
     options |= {"dataset": next(iter(request.datasets), None), "method": request.methods[0]}
@@ -124,18 +124,16 @@ def command_of(request: Request) -> str:
     options |= {"rule": request.rule}
     names = {"n_folds": "folds", "held_out": "held-out", "metric": "tune-metric"}
     options |= {names[name]: value for name, value in request.validation.items() if name in names}
-    command = "run"
-    if request.labels:
-        command, labels = "curve", dict(request.labels)
-        del options["seed"]
-        options |= {"budgets": labels["budget"], "draw": labels["draw"]}
-    words = [
-        word
-        for name, value in options.items()
-        if value is not None
-        for word in (f"--{name.replace('_', '-')}", str(value))
-    ]
-    return shlex.join(["textbench", command, *words])
+    words = ["run"]
+    if labels := request.labels:
+        words = ["curve", *(["--stratified"] if labels["stratified"] else [])]
+        options |= {"budgets": labels["budget"], "draws": labels["draw"] + 1}
+        if grid := request.validation.get("c_grid"):
+            options["c-grid"] = ",".join(f"{c:g}" for c in grid)
+    for name, value in options.items():
+        if value is not None:
+            words += [f"--{name.replace('_', '-')}", str(value)]
+    return shlex.join(["textbench", *words])
 
 
 def read_audit(run: Run) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import json
+import shlex
 import socket
 import subprocess
 import sys
@@ -15,11 +16,12 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from flows.cells import Index, Request, plan, result_row
+from flows.cells import Cell, Index, Request, plan, result_row
 from flows.cli import app
 from flows.cli.doctor import checks
 from flows.cli.show import audit_in_words
 from flows.cli.store import seconds
+from flows.runs import command_of
 from tasks import InputError, catalogue
 from tasks.store import Store
 
@@ -200,6 +202,51 @@ def test_audit_in_words_leaves_out_what_was_not_found() -> None:
     words = " ".join(audit_in_words(dirty))
     assert "3 test documents have a class without training documents: x, y." in words
     assert "1 training and 0 test texts are empty." in words
+
+
+REQUESTS = (
+    Request(["r8"], ["tfidf"], [3], "honest", 0),
+    Request(["r8"], ["lsi(n_components=20)"], [1], "transductive", 4, rule="words", probe="logistic-regression"),
+    Request(["r52"], ["counts"], [0], search_seconds=2.5, validation={"n_folds": 5, "metric": "macro_f1"}),
+    Request(["r8"], ["nb"], [0], validation={"held_out": 0.25}),
+)
+BUDGETS = (
+    {"budget": 500, "draw": 0, "stratified": False},
+    {"budget": 100, "draw": 2, "stratified": True},
+)
+
+
+@pytest.mark.parametrize("request_", REQUESTS, ids=lambda request: request.methods[0])
+def test_the_command_of_a_run_asks_for_its_cell(
+    request_: Request, run: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [cell] = plan(request_)
+    assert [one.key for one in asked_for(command_of(cell.request), run, monkeypatch)] == [cell.key]
+
+
+@pytest.mark.parametrize("labels", BUDGETS)
+@pytest.mark.parametrize("validation", [{}, {"n_folds": 4, "c_grid": [0.25, 3.0]}])
+def test_the_command_of_a_curves_cell_asks_for_it(
+    labels: dict[str, Any], validation: dict[str, Any], run: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [cell] = plan(Request(["r8"], ["tfidf"], [2], trials=3, labels=labels, validation=validation))
+    assert cell.key in [one.key for one in asked_for(command_of(cell.request), run, monkeypatch)]
+
+
+def asked_for(command: str, run: Command, monkeypatch: pytest.MonkeyPatch) -> list[Cell]:
+    """Return the cells that a command would run."""
+    caught: list[Cell] = []
+
+    def catch(home: Path, flow: str, arguments: Any, cells: list[Cell], **_: Any) -> None:
+        caught.extend(cells)
+        raise InputError("enough")
+
+    monkeypatch.setattr("flows.cli.start.run_flow", catch)
+    words = shlex.split(command)
+    assert words[0] == "textbench"
+    with pytest.raises(InputError, match="enough"):
+        run(*words[1:])
+    return caught
 
 
 def test_store_size_adds_up(home: Path, run: Command) -> None:

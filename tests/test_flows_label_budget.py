@@ -118,6 +118,7 @@ def test_points_are_means_with_students_interval() -> None:
         (("--budgets", "5486"), "r8 has 5485 training documents, got 5486"),
         (("--budgets", "10,x"), "numbers parted by commas, got '10,x'"),
         (("--draws", "0"), "--draws must be at least 1, got 0"),
+        (("--data-dir", "nowhere"), "--data-dir nowhere is not a folder"),
         (("-m", "tf-idf"), "did you mean tfidf"),
     ],
 )

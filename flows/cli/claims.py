@@ -1,6 +1,5 @@
 """`textbench claims`: the published figures, and whether they hold."""
 
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -60,15 +59,13 @@ def claims(
 
     from flows.claims import choose, ledger, requests
     from flows.claims import record as write
+    from flows.cli.start import use_data_dir
     from flows.home import home_folder
 
     chosen = choose(claim, paper)
     if trials < 0:
         raise InputError(f"--trials must be at least 0, got {trials}")
-    if data_dir is not None:
-        if not data_dir.is_dir():
-            raise InputError(f"--data-dir {data_dir} is not a folder")
-        os.environ["TEXTBENCH_DATA_DIR"] = str(data_dir.resolve())
+    use_data_dir(data_dir)
     home = home_folder()
     entries = ledger(home, chosen)
     n_failed = 0

@@ -1,6 +1,5 @@
 """`textbench curve`: the flow `label_budget`."""
 
-import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -66,6 +65,7 @@ def curve(
     """
     from flows.cells import Request
     from flows.cli.run import PROTOCOLS, stopped_by_hand
+    from flows.cli.start import use_data_dir
     from flows.home import home_folder
     from flows.suites import Part
     from tasks.catalogue import nearest
@@ -78,8 +78,7 @@ def curve(
     for name, value, least in (("--draws", draws, 1), ("--trials", trials, 0), ("--seed", seed, 0)):
         if value < least:
             raise InputError(f"{name} must be at least {least}, got {value}")
-    if data_dir is not None:
-        os.environ["TEXTBENCH_DATA_DIR"] = str(data_dir.resolve())
+    use_data_dir(data_dir)
     home = home_folder()
     read_settings(home)
     validation: dict[str, Any] = {} if folds is None else {"n_folds": folds}

@@ -131,6 +131,7 @@ def run(
     Example: textbench run -d r8 -d r52 -m tfidf -m lsi --seeds 5
     """
     from flows.cells import plan
+    from flows.cli.start import use_data_dir
     from flows.home import home_folder
     from tasks.tracking import read_settings
 
@@ -138,7 +139,7 @@ def run(
         given = {"--seed": seed, "--seeds": seeds, "--trials": trials, "--probe": probe, "--rule": rule}
         if refused := [name for name, value in given.items() if value is not None]:
             raise InputError(f"suite {suite} says {refused[0]} for each of its parts; leave it out")
-        _set_data_dir(data_dir)
+        use_data_dir(data_dir)
         _run_suite(several, dry_run, json)
         return
     own = {
@@ -157,7 +158,7 @@ def run(
     for name, limit in (("--time-limit", time_limit), ("--memory-limit", memory_limit)):
         if limit is not None and not limit > 0:
             raise InputError(f"{name} must be above 0, got {limit:g}")
-    _set_data_dir(data_dir)
+    use_data_dir(data_dir)
     home = home_folder()
     read_settings(home)
     cells = plan(request)
@@ -190,13 +191,6 @@ def stopped_by_hand() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, previous)
-
-
-def _set_data_dir(data_dir: Path | None) -> None:
-    if data_dir is not None:
-        if not data_dir.is_dir():
-            raise InputError(f"--data-dir {data_dir} is not a folder")
-        os.environ["TEXTBENCH_DATA_DIR"] = str(data_dir.resolve())
 
 
 def _parts(suite: str | None) -> "list[Part]":

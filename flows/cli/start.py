@@ -1,14 +1,25 @@
-"""Starting a flow from a command: a server, progress, and the rows of its cells."""
+"""Starting a flow from a command: the data it reads, a server, progress, and the rows of its cells."""
 
 import contextlib
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from tasks import InputError
+
 if TYPE_CHECKING:
     from flows.cells import Cell
     from flows.server import ServerInfo
+
+
+def use_data_dir(folder: Path | None) -> None:
+    """Take data archives from this folder, if one is given. Raises InputError where it is none."""
+    if folder is not None:
+        if not folder.is_dir():
+            raise InputError(f"--data-dir {folder} is not a folder")
+        os.environ["TEXTBENCH_DATA_DIR"] = str(folder.resolve())
 
 
 def run_flow(
