@@ -136,17 +136,15 @@ def is_whole(row: Row) -> bool:
 
 def _variants(method: str, rows: Sequence[Row], wanted: set[int]) -> list[Entrant]:
     """Split a method's runs by what else was asked for; of one seed the newest run counts."""
-    settings = ("trials", "probe", "paper")
-    varying = [name for name in settings if len({row.get(name) for row in rows}) > 1]
-    groups: dict[str, dict[int, Row]] = {}
-    for row in sorted(rows, key=lambda row: row["created"]):
-        name = " ".join([method, *(f"{setting} {row.get(setting)}" for setting in varying)])
-        groups.setdefault(name, {})[row["seed"]] = row
-    return [
-        Entrant(name, {seed: runs[seed] for seed in sorted(wanted or runs)})
-        for name, runs in groups.items()
-        if wanted <= runs.keys()
-    ]
+    from flows.leaderboard import latest, summarise
+
+    rows = latest(rows)
+    found = []
+    for summary in summarise(rows):
+        runs = {row["seed"]: row for row in rows if summary.holds(row)}
+        if wanted <= runs.keys():
+            found.append(Entrant(summary.label, {seed: runs[seed] for seed in sorted(wanted or runs)}))
+    return found
 
 
 def _require_same_documents(home: Path, entrants: Sequence[Entrant]) -> None:

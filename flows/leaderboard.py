@@ -42,7 +42,8 @@ class Summary:
     `mean` and `half_width` (of the 95 % interval, Student's t; nan for one seed) go by metric, in fractions.
     `seconds` is the sum over stages, its mean over seeds; `peak_mb` the largest. `params` holds each distinct
     setting that was chosen, `on_border` the parameters whose best value is an end of what was searched.
-    `errors` are the distinct reasons of the `n_failed` seeds. With `n_seeds` 0 nothing was measured.
+    `errors` are the distinct reasons of the `n_failed` seeds. With `n_seeds` 0 nothing was measured. `settings` is what
+    else was asked for (`settings_of`), `apart` those words of it that tell it from the method's other summaries.
     """
 
     dataset: str
@@ -59,15 +60,22 @@ class Summary:
     n_failed: int
     errors: Sequence[str]
     is_best: bool = False
+    settings: tuple[str, ...] = ()
+    apart: Sequence[str] = ()
 
     @property
     def label(self) -> str:
-        """The method, and how many settings were tried if it was tuned."""
-        return f"{self.method} ({self.trials} trials)" if self.trials else self.method
+        """The method, how many settings were tried if it was tuned, and what tells it from its other summaries."""
+        words = [*([f"{self.trials} trials"] if self.trials else []), *self.apart]
+        return f"{self.method} ({', '.join(words)})" if words else self.method
+
+    def holds(self, row: Mapping[str, Any]) -> bool:
+        """Tell whether a row is one of those that are summarised here."""
+        return _group(row) == (self.dataset, self.protocol, self.method, self.trials, self.settings)
 
 
 def latest(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return the newest row of each data set, protocol, method, number of trials and seed."""
+    """Return the newest row of each data set, protocol, method, number of trials, settings and seed."""
     newest: dict[tuple[Any, ...], Mapping[str, Any]] = {}
     for row in rows:
         cell = (*_group(row), row["seed"])
@@ -82,10 +90,10 @@ def summarise(rows: Iterable[Mapping[str, Any]], metric: str | None = None) -> l
     Without a metric accuracy ranks, or micro-F1 where documents have several labels. Of equal means all are best.
     Methods without a result come last.
     """
-    summaries = [
-        _summary(group, list(members)) for group, members in groupby(sorted(rows, key=_group), _group)
-    ]
-    summaries.sort(key=lambda summary: (summary.dataset, summary.protocol, summary.method, summary.trials))
+    summaries = _told_apart(
+        [_summary(group, list(members)) for group, members in groupby(sorted(rows, key=_group), _group)]
+    )
+    summaries.sort(key=lambda s: (s.dataset, s.protocol, s.method, s.trials, s.settings))
     ordered = []
     for _, table in _tables(summaries):
         ranking = columns(table, metric)[0]
@@ -104,8 +112,36 @@ def _ranked(table: Sequence[Summary], ranking: str) -> list[Summary]:
     return sorted(table, key=rank)
 
 
-def _group(row: Mapping[str, Any]) -> tuple[str, str, str, int]:
-    return (row["dataset"], row["protocol"], row["method"], int(row["trials"]))
+Group = tuple[str, str, str, int, tuple[str, ...]]
+
+
+def _group(row: Mapping[str, Any]) -> Group:
+    return (row["dataset"], row["protocol"], row["method"], int(row["trials"]), settings_of(row))
+
+
+def settings_of(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return in words what was asked for beside data set, protocol, method and trials: runs that differ in it differ.
+
+    The probe, the paper, then a token rule and ways to tune that are not the protocol's. Rows of MLflow and of a run
+    just made say no more than the first two.
+    """
+    request = row.get("request") or {}
+    words = [row.get("probe"), row.get("paper"), request.get("rule") and f"rule {request['rule']}"]
+    words += [f"{name} {value}" for name, value in sorted((request.get("validation") or {}).items())]
+    words += [request.get("search_seconds") and f"{request['search_seconds']:g} s of search"]
+    return tuple(word for word in words if word)
+
+
+def _told_apart(summaries: Sequence[Summary]) -> list[Summary]:
+    """Give summaries of one method, tuned alike, the words by which their settings differ."""
+    alike: dict[tuple[Any, ...], list[Summary]] = {}
+    for s in summaries:
+        alike.setdefault((s.dataset, s.protocol, s.method, s.trials), []).append(s)
+    told = []
+    for group in alike.values():
+        shared = set(group[0].settings).intersection(*(s.settings for s in group))
+        told += [replace(s, apart=[word for word in s.settings if word not in shared]) for s in group]
+    return told
 
 
 def _tables(summaries: Sequence[Summary]) -> Iterable[tuple[tuple[str, str], list[Summary]]]:
@@ -113,8 +149,8 @@ def _tables(summaries: Sequence[Summary]) -> Iterable[tuple[tuple[str, str], lis
         yield title, list(members)
 
 
-def _summary(group: tuple[str, str, str, int], rows: list[Mapping[str, Any]]) -> Summary:
-    dataset, protocol, method, trials = group
+def _summary(group: Group, rows: list[Mapping[str, Any]]) -> Summary:
+    dataset, protocol, method, trials, settings = group
     done = [row for row in rows if not row["error"]]
     shared = [name for name in KNOWN if done and all(name in row["metrics"] for row in done)]
     intervals = {name: mean_interval([row["metrics"][name] for row in done]) for name in shared}
@@ -135,6 +171,7 @@ def _summary(group: tuple[str, str, str, int], rows: list[Mapping[str, Any]]) ->
         on_border=sorted({name for row in done for name in row.get("on_border", ())}),
         n_failed=len(rows) - len(done),
         errors=sorted({str(row["error"]) for row in rows if row["error"]}),
+        settings=settings,
     )
 
 
@@ -237,7 +274,7 @@ def to_csv(rows: Iterable[Mapping[str, Any]], metric: str | None = None) -> str:
     import csv
     import io
 
-    fixed = ["dataset", "protocol", "method", "trials", "n_seeds"]
+    fixed = ["dataset", "protocol", "label", "method", "trials", "n_seeds"]
     ordered = [*([metric] if metric else []), *(name for name in KNOWN if name != metric)]
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")

@@ -99,12 +99,7 @@ def _tests(
 
 def _of(rows: Rows, summary: Summary) -> dict[int, Mapping[str, Any]]:
     """Return a summary's finished rows by seed."""
-    wanted = (summary.dataset, summary.protocol, summary.method, summary.trials)
-    return {
-        row["seed"]: row
-        for row in rows
-        if (row["dataset"], row["protocol"], row["method"], int(row["trials"])) == wanted and not row["error"]
-    }
+    return {row["seed"]: row for row in rows if summary.holds(row) and not row["error"]}
 
 
 def _paired(

@@ -206,7 +206,9 @@ def test_audit_in_words_leaves_out_what_was_not_found() -> None:
 
 REQUESTS = (
     Request(["r8"], ["tfidf"], [3], "honest", 0),
-    Request(["r8"], ["lsi(n_components=20)"], [1], "transductive", 4, rule="words", probe="logistic-regression"),
+    Request(
+        ["r8"], ["lsi(n_components=20)"], [1], "transductive", 4, rule="words", probe="logistic-regression"
+    ),
     Request(["r52"], ["counts"], [0], search_seconds=2.5, validation={"n_folds": 5, "metric": "macro_f1"}),
     Request(["r8"], ["nb"], [0], validation={"held_out": 0.25}),
 )

@@ -64,6 +64,30 @@ def test_mean_and_interval_over_seeds() -> None:
     assert lsi.peak_mb == 102.0
 
 
+def test_runs_that_were_asked_for_differently_are_never_averaged() -> None:
+    asked = [
+        {"probe": "linear-svm", "request": {"rule": None, "validation": {}}},
+        {"probe": "linear-svm", "request": {"rule": "words", "validation": {}}},
+        {"probe": "linear-svm", "request": {"rule": None, "validation": {"n_folds": 5}}},
+        {"probe": "elastic-net", "request": {"rule": None, "validation": {}}},
+        {"probe": "linear-svm", "paper": "dcot-2012", "request": {}},
+        {"probe": "linear-svm", "request": {"search_seconds": 2.5}},
+    ]
+    rows = [row("lsi", 0.9 - 0.1 * i, 0, **settings) for i, settings in enumerate(asked)]
+    assert len(latest(rows)) == 6
+    labels = [summary.label for summary in summarise([*rows, row("tfidf", 0.1, probe="elastic-net")])]
+    probe = "linear-svm"
+    assert labels == [
+        f"lsi ({probe})",
+        f"lsi ({probe}, rule words)",
+        f"lsi ({probe}, n_folds 5)",
+        "lsi (elastic-net)",
+        f"lsi ({probe}, dcot-2012)",
+        f"lsi ({probe}, 2.5 s of search)",
+        "tfidf",
+    ]
+
+
 def test_order_does_not_depend_on_the_order_of_rows() -> None:
     assert [s.method for s in summarise(ROWS)] == ["lsi", "tfidf", "a_b", "nmf"]
     assert summarise(ROWS[::-1])[0] == summarise(ROWS)[0]

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from flows.cells import Request
+from flows.leaderboard import settings_of
 from flows.report.boards import LOCAL
 from flows.report.evidence import Evidence, Row, known
 from flows.report.papers import RECORDED, _slug
@@ -27,9 +28,16 @@ def local(evidence: Evidence) -> Table:
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in [*evidence.rows, *evidence.budgets]:
         labels = (row["request"].get("labels") or {}).get("budget")
-        group = (row["dataset"], row["protocol"], row["method"], int(row["trials"]), row.get("paper"), labels)
-        groups.setdefault((*group, row["probe"]), []).append(row)
-    ordered = sorted(groups.items(), key=lambda item: (*map(str, item[0][:5]), item[0][5] or 0))
+        group = (
+            row["dataset"],
+            row["protocol"],
+            row["method"],
+            int(row["trials"]),
+            settings_of(row),
+            labels or 0,
+        )
+        groups.setdefault(group, []).append(row)
+    ordered = sorted(groups.items())
     rows = [_line(evidence, own) for _, own in ordered]
     note = "One line a method and setting. The command repeats the first seed; the same command gives the same bits."
     return Table("made-here", "How the local numbers were made", HEADINGS, rows, note, LOCAL, is_folded=True)
