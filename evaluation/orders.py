@@ -5,13 +5,12 @@ repetitions that both sides share (draws of labels, or seeds) by Student's paire
 together (Holm). `evaluation.verdicts.judge_order` makes the verdict.
 """
 
-import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evaluation.significance import holm
+from evaluation.significance import holm, paired_t
 from evaluation.verdicts import Comparison
 
 Range = tuple[float, float]
@@ -77,7 +76,7 @@ def comparisons(order: Above | Sweep, points: Sequence[Point]) -> list[Compariso
     A pair of fewer than two shared repetitions has p = 1.
     """
     pairs = _above(order, points) if isinstance(order, Above) else _sweep(order, points)
-    tested = [(name, *_paired_t(better, worse)) for name, better, worse in pairs]
+    tested = [(name, *paired_t(better, worse)) for name, better, worse in pairs]
     corrected = holm([p for _, _, p in tested])
     return [
         Comparison(name, difference, p) for (name, difference, _), p in zip(tested, corrected, strict=True)
@@ -122,18 +121,3 @@ def _sweep(order: Sweep, points: Sequence[Point]) -> list[tuple[str, Runs, Runs]
 
 def _within(value: float, part: Range) -> bool:
     return part[0] <= value <= part[1]
-
-
-def _paired_t(better: Runs, worse: Runs) -> tuple[float, float]:
-    """Return the mean difference over shared repetitions, and the two-sided p of Student's paired t test."""
-    from scipy.special import stdtr
-
-    apart = [better[repetition] - worse[repetition] for repetition in sorted(better.keys() & worse.keys())]
-    n = len(apart)
-    mean = math.fsum(apart) / n if n else 0.0
-    if n < 2:
-        return mean, 1.0
-    error = math.sqrt(math.fsum((value - mean) ** 2 for value in apart) / (n - 1) / n)
-    if error == 0:
-        return mean, 1.0 if mean == 0 else 0.0
-    return mean, 2 * float(stdtr(n - 1, -abs(mean) / error))

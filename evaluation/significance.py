@@ -10,7 +10,8 @@ Introduction to the Bootstrap (1993), chapters 13 and 15; Holm, Scandinavian Jou
 Demsar, Statistical Comparisons of Classifiers over Multiple Data Sets, JMLR 7 (2006).
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -140,6 +141,25 @@ def holm(p_values: Sequence[float]) -> list[float]:
     result = np.empty(len(order))
     result[order] = np.minimum(np.maximum.accumulate(adjusted), 1.0)
     return result.tolist()
+
+
+def paired_t(first: Mapping[int, float], second: Mapping[int, float]) -> tuple[float, float]:
+    """Student's paired t test over shared repetitions (draws or seeds, the keys): (mean difference, two-sided p).
+
+    The difference is first minus second. p is 1 for fewer than two shared repetitions; 0 for differences that
+    are all alike and not 0.
+    """
+    from scipy.special import stdtr
+
+    apart = [first[repetition] - second[repetition] for repetition in sorted(first.keys() & second.keys())]
+    n = len(apart)
+    mean = math.fsum(apart) / n if n else 0.0
+    if n < 2:
+        return mean, 1.0
+    error = math.sqrt(math.fsum((value - mean) ** 2 for value in apart) / (n - 1) / n)
+    if error == 0:
+        return mean, 1.0 if mean == 0 else 0.0
+    return mean, 2 * float(stdtr(n - 1, -abs(mean) / error))
 
 
 def average_ranks(scores: np.ndarray, level: float = 0.05) -> Ranks:

@@ -2,10 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 from evaluation.intervals import mean_interval
+from evaluation.significance import holm, paired_t
 from flows.cells import Cell, Request, plan
+from flows.leaderboard import KNOWN
+
+LEVEL = 0.05
 
 
 def plan_curves(
@@ -48,7 +53,7 @@ def summarise(rows: Sequence[Mapping[str, Any]], metric: str | None = None) -> l
     names = dict.fromkeys((found["dataset"], found["method"]) for found in done)
     for dataset, method in names:
         own = [found for found in done if (found["dataset"], found["method"]) == (dataset, method)]
-        chosen = metric or ("accuracy" if "accuracy" in own[0]["metrics"] else "micro_f1")
+        chosen = metric or _ranking(own)
         values: dict[int, list[float]] = {}
         for found in own:
             values.setdefault(found["labels"]["budget"], []).append(found["metrics"][chosen])
@@ -61,3 +66,42 @@ def _point(budget: int, values: Sequence[float]) -> Point:
     mean, half = mean_interval(values)
     half = 0.0 if half != half else half
     return Point(budget, mean, mean - half, mean + half)
+
+
+def _ranking(rows: Sequence[Mapping[str, Any]]) -> str:
+    return "accuracy" if "accuracy" in rows[0]["metrics"] else "micro_f1"
+
+
+def verdicts(rows: Sequence[Mapping[str, Any]], metric: str | None = None) -> list[str]:
+    """Return for each data set a sentence on who is best from which to which budget, and who is tied with it.
+
+    The best mean is compared with every other one by Student's paired t test over the draws, which all methods share;
+    p values are corrected together for each budget (Holm). A single draw tests nothing and gives no sentence.
+    """
+    lines = []
+    done = [found for found in rows if not found["error"]]
+    for dataset in dict.fromkeys(found["dataset"] for found in done):
+        own = [found for found in done if found["dataset"] == dataset]
+        if len({found["method"] for found in own}) < 2 or len({found["labels"]["draw"] for found in own}) < 2:
+            continue
+        budgets = sorted({found["labels"]["budget"] for found in own})
+        found_at = {budget: _standing(own, budget, metric or _ranking(own)) for budget in budgets}
+        parts = []
+        for said, group in groupby(budgets, found_at.__getitem__):
+            first, *others = group
+            parts.append(f"{first:,}{f' to {others[-1]:,}' if others else ''} labels: {said}")
+        lines.append(f"{dataset}: {'; '.join(parts)}. Paired t tests over draws, Holm-corrected.")
+    return lines
+
+
+def _standing(rows: Sequence[Mapping[str, Any]], budget: int, metric: str) -> str:
+    runs: dict[str, dict[int, float]] = {}
+    for row in rows:
+        if row["labels"]["budget"] == budget:
+            runs.setdefault(row["method"], {})[row["labels"]["draw"]] = row["metrics"][metric]
+    sign = 1 if KNOWN[metric].higher_is_better else -1
+    best = max(runs, key=lambda method: sign * mean_interval(list(runs[method].values()))[0])
+    others = [method for method in runs if method != best]
+    corrected = holm([paired_t(runs[best], runs[method])[1] for method in others])
+    tied = [method for method, p in zip(others, corrected, strict=True) if p >= LEVEL]
+    return f"{best} is best" + (f", tied with {', '.join(tied)}" if tied else "")

@@ -148,7 +148,7 @@ def plan_and_check(home: Path, part: "Part") -> "list[Cell]":
 
 
 def _print(rows: list[dict[str, Any]], metric: str | None, figure: Path | None, as_json: bool) -> None:
-    from flows.curves import summarise
+    from flows.curves import summarise, verdicts
 
     curves = summarise(rows, metric)
     if figure is not None:
@@ -178,6 +178,8 @@ def _print(rows: list[dict[str, Any]], metric: str | None, figure: Path | None, 
     console.print(
         "Mean over draws with the half width of its 95 % interval; the draws are the same for all methods."
     )
+    for line in verdicts(rows, metric):
+        console.print(f"\n{line}", markup=False, highlight=False)
     for row in rows:
         if row["error"]:
             console.print(f"{row['dataset']} {row['method']} {row['labels']}: {row['error']}", markup=False)
