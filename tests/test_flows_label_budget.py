@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scipy.stats import ttest_rel
 
 from evaluation.budgets import labelled_documents
 from evaluation.intervals import mean_interval
 from flows.cells import Index, Request
-from flows.curves import plan_curves, summarise
+from flows.curves import plan_curves, summarise, verdicts
 from flows.suites import parts, read_suite, suites
 from tasks import InputError
 from tasks.ingest import read_targets
@@ -110,6 +111,27 @@ def test_points_are_means_with_students_interval() -> None:
     mean, half = mean_interval([0.5, 0.6, 0.8])
     assert (point.mean, point.low, point.high) == (mean, mean - half, mean + half)
     assert math.isclose(half, 4.302652729749 * 0.1527525231652 / math.sqrt(3))
+
+
+def test_the_verdict_is_of_paired_tests_over_the_draws() -> None:
+    better = {"a": (0.50, 0.60, 0.80), "b": (0.40, 0.51, 0.69), "c": (0.51, 0.55, 0.81)}
+    rows = [
+        {
+            "dataset": "d", "method": method, "error": None, "labels": {"budget": budget, "draw": draw},
+            "metrics": {"accuracy": value, "coverage_error": value},
+        }
+        for budget in (10, 20, 1000)
+        for method, values in better.items()
+        for draw, value in enumerate(values if budget < 1000 else values[::-1] if method == "b" else values)
+    ]  # fmt: skip
+    p = [ttest_rel(better["a"], better[other]).pvalue for other in "bc"]
+    assert 2 * p[0] < 0.05 < p[1]  # Holm: the smaller of two p values counts twice
+    note = "Paired t tests over draws, Holm-corrected."
+    tied_with_all = "1,000 labels: a is best, tied with b, c"
+    assert verdicts(rows) == [f"d: 10 to 20 labels: a is best, tied with c; {tied_with_all}. {note}"]
+    (line,) = verdicts(rows, "coverage_error")  # less is better
+    assert line.startswith("d: 10 to 20 labels: b is best")
+    assert verdicts([row for row in rows if row["labels"]["draw"] == 0]) == []
 
 
 @pytest.mark.parametrize(
