@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from optuna.distributions import BaseDistribution, FloatDistribution
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -27,11 +27,16 @@ from featurizers._compressive_tokens import (
     table_of,
 )
 from featurizers._learned import LearnedArrays
+from featurizers.tfidf import TfIdf
 
 INPUT = "tokens"
 PAPER = "compressive-features-2013"
 DICTIONARY_COSTS = ("words", "entries")
-SEARCH_SPACE: dict[str, BaseDistribution] = {"pointer_cost": FloatDistribution(0.01, 5, log=True)}
+WEIGHTINGS = ("counts", "tfidf")
+SEARCH_SPACE: dict[str, BaseDistribution] = {
+    "pointer_cost": FloatDistribution(0.01, 5, log=True),
+    "weighting": CategoricalDistribution(list(WEIGHTINGS)),
+}
 
 
 class CompressiveKGrams(LearnedArrays, TransformerMixin, BaseEstimator):
@@ -41,23 +46,25 @@ class CompressiveKGrams(LearnedArrays, TransformerMixin, BaseEstimator):
     covered by a pointer (they may overlap), none across documents (equation (1)). `max_length`: the longest k-gram, in
     words. `dictionary_cost`: c, "words" (as many as the k-gram has words) or "entries" (1 each). `max_iter`: iterations
     of ADMM, half at most for the relaxation, the rest for reweighting; 0 is a fast mode without them. `tol`: the
-    relaxation ends when an iteration moves the prices of words by less than this share.
+    relaxation ends when an iteration moves the prices of words by less than this share. `weighting` of the features:
+    "counts" as in the paper, or "tfidf" (the defaults of `TfIdf`).
 
     X: a list of documents, each an int array of term numbers from 0, or a list of strings. Features: sparse csr
-    float32, (n_documents, n_entries), how many pointers of the document use each entry. A new document is covered
-    optimally with the dictionary as it is (dynamic programming); a word outside it costs its own entry each time and
-    is not counted. The order of the documents never matters: they are solved in an order of their own.
+    float32, (n_documents, n_entries), how many pointers of the document use each entry, weighted. A new document is
+    covered optimally with the dictionary as it is (dynamic programming); a word outside it costs its own entry each
+    time and is not counted. The order of the documents never matters: they are solved in an order of their own.
 
     Learned: `table_` int32 (n_entries, max_length), sorted, rows filled up with -1; `usage_` int64 (n_entries,),
     pointers to each; `pointers_` int64 (n_pointers, 3), document, start and length of each (not exported);
-    `objective_`, the cost; `lower_bound_`, which no solution can go below; `n_iter_`. Raises ValueError on parameters
-    or documents that are none, and where more than 2**31 - 1 k-grams would have to be indexed.
+    `objective_`, the cost; `lower_bound_`, which no solution can go below; `n_iter_`; `idf_` float64 (n_entries,), ones
+    for counts. Raises ValueError on parameters or documents that are none, and where more than 2**31 - 1 k-grams would
+    have to be indexed.
 
     Source: Paskov, West, Mitchell and Hastie (2013), sections 3 and 4.
     """
 
     # The pointers stay behind: new documents are covered without them.
-    learned = ("table_", "usage_", "terms_", "objective_", "lower_bound_", "n_iter_")
+    learned = ("table_", "usage_", "terms_", "objective_", "lower_bound_", "n_iter_", "idf_")
 
     def __init__(
         self,
@@ -67,12 +74,14 @@ class CompressiveKGrams(LearnedArrays, TransformerMixin, BaseEstimator):
         dictionary_cost: str = "words",
         max_iter: int = 80,
         tol: float = 1e-4,
+        weighting: str = "counts",
     ) -> None:
         self.max_length = max_length
         self.pointer_cost = pointer_cost
         self.dictionary_cost = dictionary_cost
         self.max_iter = max_iter
         self.tol = tol
+        self.weighting = weighting
 
     def fit(self, X: Sequence[Any], y: Any = None) -> Self:
         """Compress X, a list of documents."""
@@ -85,7 +94,7 @@ class CompressiveKGrams(LearnedArrays, TransformerMixin, BaseEstimator):
         documents, self.terms_ = read_documents(X, self.max_length)
         order = canonical_order(documents)
         index = index_of([documents[d] for d in order], self.max_length)
-        return self._learn(index, order, self._solve(index))
+        return self._weighted(self._learn(index, order, self._solve(index)))
 
     def transform(self, X: Sequence[Any]) -> sp.csr_matrix:
         """Cover documents with the dictionary: csr float32, (n_documents, n_entries)."""
@@ -94,7 +103,9 @@ class CompressiveKGrams(LearnedArrays, TransformerMixin, BaseEstimator):
         rows, offsets = find_entries(self.table_, documents)
         once = np.full(self.max_length, np.inf, dtype=np.float32)
         once[0] = self.pointer_cost + FREE + self._costs()[0]
-        return count_entries(rows, offsets, self._cover(rows, offsets, once), len(self.table_))
+        return self._weighted(
+            count_entries(rows, offsets, self._cover(rows, offsets, once), len(self.table_))
+        )
 
     @property
     def dictionary_(self) -> list[tuple[int, ...]]:
@@ -145,6 +156,8 @@ class CompressiveKGrams(LearnedArrays, TransformerMixin, BaseEstimator):
             raise ValueError(f"max_iter must be a whole number from 0: got {self.max_iter!r}")
         if not self.tol >= 0:
             raise ValueError(f"tol must be a number from 0: got {self.tol!r}")
+        if self.weighting not in WEIGHTINGS:
+            raise ValueError(f"weighting must be one of {', '.join(WEIGHTINGS)}: got {self.weighting!r}")
 
     def _costs(self) -> np.ndarray:
         lengths = np.arange(1.0, self.max_length + 1)
@@ -158,7 +171,7 @@ class CompressiveKGrams(LearnedArrays, TransformerMixin, BaseEstimator):
         return cheapest_cover(rows, offsets, price, once)
 
     def _learn(self, index: Index, order: np.ndarray, solution: Solution) -> sp.csr_matrix:
-        """Set what is learned and return the features of the documents, in the order they were given.
+        """Set what is learned and return the counts of the documents, in the order they were given.
 
         Documents are covered once more by the dictionary alone, as `transform` does it. An entry that falls out of use
         falls out of the dictionary, and no cover changes by that: the choices that were taken are all still there.
@@ -181,7 +194,15 @@ class CompressiveKGrams(LearnedArrays, TransformerMixin, BaseEstimator):
             self.pointer_cost * len(at) + self._costs()[(self.table_ >= 0).sum(axis=1) - 1].sum()
         )
         self.lower_bound_, self.n_iter_ = float(solution.lower_bound), solution.n_iter
+        self.idf_ = TfIdf().fit(features).idf_ if self.weighting == "tfidf" else np.ones(features.shape[1])
         return features[back]
+
+    def _weighted(self, counts: sp.csr_matrix) -> sp.csr_matrix:
+        if self.weighting == "counts":
+            return counts
+        weighter = TfIdf()
+        weighter.idf_, weighter.n_features_in_ = self.idf_, len(self.idf_)
+        return weighter.transform(counts)
 
     def _tabulate(self, index: Index, span: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the table of the k-grams a cover uses, and the rows of each place's k-grams as `find_entries`."""

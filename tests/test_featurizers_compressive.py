@@ -13,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 from featurizers import _compressive_index, _compressive_kernels
 from featurizers.compressive import CompressiveKGrams, compression_path
+from featurizers.tfidf import TfIdf
 
 RNG = np.random.default_rng(30)
 SENTENCES = [
@@ -35,6 +36,23 @@ def recounted(method: CompressiveKGrams) -> float:
     """The cost of a solution from its pointers alone."""
     entries = len(method.pointers_) * method.pointer_cost
     return entries + sum(len(gram) for gram in method.dictionary_)
+
+
+def test_weighted_features_are_tfidf_of_the_pointers() -> None:
+    documents, new = numbers(TRAIN[:20]), [*numbers(TRAIN[20:]), np.array([], dtype=np.int32)]
+    plain = CompressiveKGrams(pointer_cost=0.5)
+    counts, weighter = plain.fit_transform(documents), TfIdf()
+    method = CompressiveKGrams(pointer_cost=0.5, weighting="tfidf")
+    expected = weighter.fit_transform(counts)
+    np.testing.assert_array_equal(method.fit_transform(documents).toarray(), expected.toarray())
+    assert not np.array_equal(expected.toarray(), counts.toarray())
+    again = CompressiveKGrams.from_arrays(method.to_arrays())
+    expected = weighter.transform(plain.transform(new)).toarray()
+    np.testing.assert_array_equal(again.transform(new).toarray(), expected)
+    nothing = [np.array([], dtype=np.int32)] * 2
+    assert CompressiveKGrams(weighting="tfidf").fit_transform(nothing).nnz == 0
+    with pytest.raises(ValueError, match="weighting must be one of counts, tfidf: got 'idf'"):
+        CompressiveKGrams(weighting="idf").fit(documents)
 
 
 @pytest.mark.parametrize(
