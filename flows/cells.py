@@ -1,13 +1,15 @@
 """Cells: one data set, method, protocol and seed each, with the references of every artifact that makes its result."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from flows.squares import Square, empty_row, spent
 from tasks import InputError, audit, catalogue, evaluate, featurize, ingest, tune, vectorize
 from tasks.recipe import Reference
-from tasks.store import META, Store, read_meta, write_json
+from tasks.store import Store, write_json
 
 Protocol = Literal["honest", "transductive", "faithful"]
 PROBE = "linear-svm"
@@ -42,30 +44,14 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One square of the table, and the artifacts behind it by stage.
+class Cell(Square):
+    """A method on one data set under one protocol, with one seed.
 
     `probe` is None for a method that classifies by itself; `request` is what asks for this cell alone.
     """
 
-    dataset: str
-    method: str
-    protocol: str
-    seed: int
-    trials: int
     probe: str | None
     request: Request = field(repr=False)
-    references: Mapping[str, Reference] = field(repr=False)
-
-    @property
-    def key(self) -> str:
-        """The key of its result, known before anything is computed."""
-        return self.references["evaluate"].key
-
-    @property
-    def label(self) -> str:
-        """Its name for people."""
-        return f"{self.dataset} {self.method} seed {self.seed}"
 
 
 @dataclass(frozen=True)
@@ -139,7 +125,7 @@ def _terms(request: Request, dataset: str | None, method: _Method) -> _Terms:
         rule=request.rule or terms.get("rule", entry.constant("RULE")),
         transductive=terms.get("transductive", request.protocol == "transductive"),
         probe=request.probe or terms.get("probe", PROBE),
-        validation=_validation(**terms.get("validation", {})) | dict(request.validation),
+        validation=_validation(**_own_validation(request, terms, method)) | dict(request.validation),
         paper=paper,
     )
 
@@ -155,6 +141,13 @@ def _paper(request: Request, entry: catalogue.Entry, method: _Method) -> tuple[s
     own = method.entry.constant("PAPER")
     paper = request.paper or (own if own in known else next(iter(known)))
     return paper, catalogue.pick(f"protocol of a paper for {entry.name}", paper, known)
+
+
+def _own_validation(request: Request, terms: Mapping[str, Any], method: _Method) -> dict[str, Any]:
+    """Return a protocol's way to tune; its grids are for its own probe, and no other classifier reads them."""
+    is_other = method.entry.is_classifier or request.probe not in (None, terms.get("probe"))
+    left_out = {"c_steps", "settings"} if is_other else set()
+    return {name: value for name, value in terms.get("validation", {}).items() if name not in left_out}
 
 
 def _validation(c_steps: Sequence[float] = (), **others: Any) -> dict[str, Any]:
@@ -219,7 +212,7 @@ def _cell(request: Request, terms: _Terms, method: _Method, seed: int) -> Cell:
     )
     label = catalogue.spelled(method.entry.name, method.params)
     probe = choice.params["probe"]
-    return Cell(terms.dataset, label, request.protocol, seed, request.trials, probe, alone, references)
+    return Cell(terms.dataset, label, request.protocol, seed, request.trials, references, probe, alone)
 
 
 def result_row(cell: Cell, store: Store) -> dict[str, Any]:
@@ -232,35 +225,17 @@ def result_row(cell: Cell, store: Store) -> dict[str, Any]:
         used |= {"featurize": features}
         if "word_vectors" in features.inputs:
             used |= {"word_vectors": features.inputs["word_vectors"]}
-    metas = {stage: read_meta(store.folder(reference) / META) for stage, reference in used.items()}
-    return row(cell) | {
+    found = {
         "params": chosen["values"] | chosen["settings"] | ({"C": chosen["C"]} if chosen["C"] else {}),
         "on_border": chosen["on_border"],
         "metrics": store.open(cell.references["evaluate"]).json("metrics"),
-        "seconds": {stage: round(meta["seconds"], 3) for stage, meta in metas.items()},
-        "peak_mb": round(max(meta["peak_mb"] for meta in metas.values()), 1),
     }
+    return row(cell) | found | spent(used, store)
 
 
 def row(cell: Cell, error: str | None = None) -> dict[str, Any]:
     """Return a cell as a row with no result yet, or with the error that took its place."""
-    return {
-        "dataset": cell.dataset,
-        "method": cell.method,
-        "protocol": cell.protocol,
-        "seed": cell.seed,
-        "trials": cell.trials,
-        "probe": cell.probe or "",
-        "paper": cell.request.paper,
-        "params": {},
-        "on_border": [],
-        "metrics": {},
-        "seconds": {},
-        "peak_mb": None,
-        "run_id": None,
-        "cached": False,
-        "error": error,
-    }
+    return empty_row(cell, error, probe=cell.probe or "", paper=cell.request.paper, params={})
 
 
 # What a record of the index has beside its row.
@@ -270,34 +245,35 @@ RECORDED = {"dataset", "method", "protocol", "seed", "trials", "metrics", "secon
 
 
 class Index:
-    """The store's index: one small file a finished cell, `<home>/index/<key>.json`, written with its run."""
+    """The store's index: one small file a finished cell, `<home>/index/<key>.json`, written with its run.
 
-    def __init__(self, home: Path) -> None:
-        self.folder = home / "index"
+    `folder` is another one of the results folder, `needed` what makes a file of it a record.
+    """
 
-    def get(self, cell: Cell) -> dict[str, Any] | None:
+    def __init__(self, home: Path, folder: str = "index", needed: Set[str] = RECORDED) -> None:
+        self.folder = home / folder
+        self._needed = needed
+
+    def get(self, cell: Square) -> dict[str, Any] | None:
         """Return the recorded row of a cell, or None."""
-        return _read(self.folder / f"{cell.key}.json")
+        return self._read(self.folder / f"{cell.key}.json")
 
-    def put(self, cell: Cell, record: Mapping[str, Any]) -> None:
+    def put(self, cell: Square, record: Mapping[str, Any]) -> None:
         """Record a row; it appears whole or not at all."""
         write_json(self.folder / f"{cell.key}.json", dict(record))
 
     def rows(self) -> list[dict[str, Any]]:
         """Return every recorded row, with its `key`."""
-        found = ((path.stem, _read(path)) for path in sorted(self.folder.glob("*.json")))
+        found = ((path.stem, self._read(path)) for path in sorted(self.folder.glob("*.json")))
         return [record | {"key": key} for key, record in found if record is not None]
 
-
-def _read(path: Path) -> dict[str, Any] | None:
-    import json
-
-    try:
-        record = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
-        return None
-    # What is not a record is made again, like one that is missing.
-    return record if isinstance(record, dict) and record.keys() >= RECORDED else None
+    def _read(self, path: Path) -> dict[str, Any] | None:
+        try:
+            record = json.loads(path.read_text("utf-8"))
+        except (OSError, ValueError):
+            return None
+        # What is not a record is made again, like one that is missing.
+        return record if isinstance(record, dict) and record.keys() >= self._needed else None
 
 
 def estimate(cells: Iterable[Cell], store: Store, records: Sequence[Mapping[str, Any]]) -> list[float | None]:

@@ -6,26 +6,22 @@ draws are nested and the same for every method (`evaluation.budgets`).
 
 import hashlib
 import json
-import logging
-import time
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from prefect import flow
-from prefect.states import Completed, Failed, State
+from prefect.states import State
 
-from flows.benchmark import Recorder, execute
 from flows.cells import Cell, Index, Protocol, Request, result_row, row
 from flows.curves import Curve, plan_curves, summarise
+from flows.engine import execute
 from flows.home import home_folder
-from tasks.isolate import n_cores, warm
-from tasks.store import Store, locked, remove_leftovers, write_json
-from tasks.tracking import Tracker, git_commit, read_settings
-
-log = logging.getLogger("textbench.run")
+from flows.recording import Recorder
+from tasks.isolate import n_cores
+from tasks.store import Store, remove_leftovers, write_json
+from tasks.tracking import git_commit
 
 
 @flow(name="label_budget", flow_run_name="{name}", log_prints=False)
@@ -61,59 +57,41 @@ def label_budget(
     recorder.begin(cells)
     execute(cells, store, n_cores(), recorder.finish)
     recorder.record_curves(cells)
-    n_failed = sum(result["error"] is not None for result in recorder.rows.values())
-    if n_failed:
-        return Failed(message=f"{n_failed} of {len(cells)} cells failed")
-    return Completed(message=f"{len(cells)} cells")
+    return recorder.state()
 
 
-class CurveRecorder:
+class CurveRecorder(Recorder[Cell]):
     """Writes finished cells to the store's index, and each method's curve to MLflow, once."""
 
     def __init__(self, home: Path, store: Store) -> None:
-        self.home, self.store = home, store
-        self.rows: dict[str, dict[str, Any]] = {}
-        self.index = Index(home)
-        self.tracker = Tracker(read_settings(home))
-        self._preparation: Future[None] | None = None
-        self._stored: set[str] = set()
+        super().__init__(home, store, Index(home), sweep="")
 
-    def begin(self, cells: Sequence[Cell]) -> None:
-        """Note which cells are stored; if one is to be computed, see that MLflow answers before."""
-        self._stored = {cell.key for cell in cells if self.store.has(cell.references["evaluate"])}
-        if len(self._stored) < len(cells):
-            self.tracker.check()
-            self._preparation = ThreadPoolExecutor(1).submit(self.tracker.prepare)
-            warm()
+    def row(self, cell: Cell, error: str | None = None) -> dict[str, Any]:
+        """Return a cell as a row with no result yet, or with the error that took its place; it tells its labels."""
+        return row(cell, error) | {"labels": dict(cell.request.labels)}
 
-    def finish(self, cell: Cell, error: str | None) -> None:
-        """Keep the cell's row."""
-        result = row(cell, error) if error else self._known(cell)
-        result |= {"cached": cell.key in self._stored, "labels": dict(cell.request.labels)}
-        self.rows[cell.key] = result
-        Recorder.announce(cell, result)
+    def result_row(self, cell: Cell) -> dict[str, Any]:
+        """Return a finished cell as a row."""
+        return result_row(cell, self.store)
 
-    def _known(self, cell: Cell) -> dict[str, Any]:
-        with locked(self.index.folder / f".{cell.key}.lock"):
-            record = self.index.get(cell)
-            if record is None or cell.key not in self._stored:
-                record = result_row(cell, self.store) | {"attempt": "", "sweeps": [], "timed": False}
-                record |= {"created": time.time(), "request": asdict(cell.request)}
-                record |= {"tracking_uri": self.tracker.settings.tracking_uri}
-                self.index.put(cell, record)
-        return {name: record[name] for name in row(cell)}
+    def kept(self, cell: Cell) -> dict[str, Any]:
+        """Return what asks for the cell."""
+        return {"request": asdict(cell.request), "timed": False}
+
+    def publish(self, cell: Cell, result: dict[str, Any]) -> str | None:
+        """Make no run: a cell is a point of its curve's."""
+        return None
 
     def record_curves(self, cells: Sequence[Cell]) -> None:
         """Write each method's curve to MLflow as one run with step metrics and the figure; step is the labels."""
-        if self._preparation:
-            self._preparation.result()
         for dataset in dict.fromkeys(cell.dataset for cell in cells):
-            own = [cell for cell in cells if cell.dataset == dataset]
+            # A cell that failed is no part of its curve: once it is repaired, that is another one.
+            own = [c for c in cells if c.dataset == dataset and self.rows[c.key]["error"] is None]
             curves = summarise([self.rows[cell.key] | {"key": cell.key} for cell in own])
             name = hashlib.sha256("".join(sorted(cell.key for cell in own)).encode()).hexdigest()
             path = self.home / "curves" / f"{name}.json"
             if curves and not self._is_recorded(path):
-                runs = self._record(dataset, curves, own[0], path.with_suffix(".svg"))
+                runs = self._record_runs(dataset, curves, own[0], path.with_suffix(".svg"))
                 record = {"runs": runs, "tracking_uri": self.tracker.settings.tracking_uri}
                 write_json(path, record)
 
@@ -124,7 +102,7 @@ class CurveRecorder:
             return False
         return record["tracking_uri"] == self.tracker.settings.tracking_uri and self.tracker.exists()
 
-    def _record(self, dataset: str, curves: Sequence[Curve], cell: Cell, picture: Path) -> list[str]:
+    def _record_runs(self, dataset: str, curves: Sequence[Curve], cell: Cell, picture: Path) -> list[str]:
         from flows.curve_figure import draw
 
         picture.parent.mkdir(parents=True, exist_ok=True)
@@ -132,7 +110,7 @@ class CurveRecorder:
         about = {"dataset": dataset, "protocol": cell.protocol, "seed": cell.seed, "trials": cell.trials}
         tags = {"kind": "label_budget", "git.commit": git_commit()}
         return [
-            self.tracker.record_curve(
+            self.mlflow.record_curve(
                 f"{dataset} {curve.method} by labels",
                 about | {"method": curve.method, "draws": curve.n_draws},
                 {

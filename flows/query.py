@@ -221,11 +221,11 @@ def _references(name: str) -> tuple[Reference, Reference]:
     """Return the corpus and vectors artifacts of a data set or collection, under its own token rule."""
     from tasks.tokens import token_rule
 
-    if name in collect.collections():
-        corpus, rule = collect.reference(name), collect.collections()[name].constant("RULE")
+    if name in catalogue.collections():
+        corpus, rule = collect.reference(name), catalogue.collection(name).constant("RULE")
     elif name in catalogue.datasets():
         corpus, rule = ingest.reference(name), catalogue.dataset(name).constant("RULE")
     else:
-        known = [*catalogue.datasets(), *collect.collections()]
+        known = [*catalogue.datasets(), *catalogue.collections()]
         raise InputError(f"there is no data set or collection {name!r}; {nearest(name, known)}")
     return corpus, vectorize.reference(corpus, asdict(token_rule(rule)), False)

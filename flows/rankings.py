@@ -2,14 +2,14 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from tasks import InputError, collect, rankers, retrieve, vectorize
-from tasks.catalogue import pick
+from flows.squares import Square, empty_row, spent
+from tasks import InputError, catalogue, collect, rankers, retrieve, vectorize
 from tasks.collections import POLICIES
 from tasks.recipe import Reference
-from tasks.store import META, Store, read_meta
+from tasks.store import Store
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,33 +41,17 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One ranker on one collection with one seed, and the artifacts behind it by stage."""
+class Cell(Square):
+    """One ranker on one collection with one seed; `settings` are the judgments, the token rule and the folds."""
 
-    dataset: str
-    method: str
-    protocol: str
-    seed: int
-    trials: int
     settings: Mapping[str, Any]
-    references: Mapping[str, Reference] = field(repr=False)
-
-    @property
-    def key(self) -> str:
-        """The key of its result, known before anything is computed."""
-        return self.references["evaluate"].key
-
-    @property
-    def label(self) -> str:
-        """Its name for people."""
-        return f"{self.dataset} {self.method} seed {self.seed}"
 
 
 def plan(request: Request) -> list[Cell]:
     """Return the cells of a request, nothing computed. Raises InputError for names and numbers that are none."""
     if not (request.collections or request.own) or not request.rankers or not request.seeds:
         raise InputError("retrieval needs at least one collection, one ranker and one seed")
-    pick("policy of judgments", request.judgments, dict.fromkeys(POLICIES))
+    catalogue.pick("policy of judgments", request.judgments, dict.fromkeys(POLICIES))
     if request.n_folds < 2:
         raise InputError(f"--folds must be at least 2, got {request.n_folds}")
     if request.trials < 0:
@@ -88,7 +72,7 @@ def _corpus(name: str) -> tuple[str, Reference, str]:
     reference = collect.reference(name)
     if name.startswith(collect.LIBRARY):
         return name, reference, collect.OWN_RULE
-    return name, reference, collect.collections()[name].constant("RULE")
+    return name, reference, catalogue.collection(name).constant("RULE")
 
 
 def _own_corpus(own: Mapping[str, Any]) -> tuple[str, Reference, str]:
@@ -117,30 +101,13 @@ def _cell(
     )
     references = {"ingest": corpus, "vectorize": vectors} | ({"featurize": features} if features else {})
     settings = {"judgments": request.judgments, "rule": rule, "n_folds": request.n_folds if trials else 1}
-    return Cell(
-        name, ranker.name, request.protocol, seed, trials, settings, references | {"evaluate": result}
-    )
+    references |= {"evaluate": result}
+    return Cell(name, ranker.name, request.protocol, seed, trials, references, settings)
 
 
 def row(cell: Cell, error: str | None = None) -> dict[str, Any]:
     """Return a cell as a row with no result yet, or with the error that took its place."""
-    return {
-        "dataset": cell.dataset,
-        "method": cell.method,
-        "protocol": cell.protocol,
-        "seed": cell.seed,
-        "trials": cell.trials,
-        "probe": "",
-        "paper": None,
-        "params": dict(cell.settings),
-        "on_border": [],
-        "metrics": {},
-        "seconds": {},
-        "peak_mb": None,
-        "run_id": None,
-        "cached": False,
-        "error": error,
-    }
+    return empty_row(cell, error, params=cell.settings)
 
 
 def result_row(cell: Cell, store: Store) -> dict[str, Any]:
@@ -152,15 +119,13 @@ def result_row(cell: Cell, store: Store) -> dict[str, Any]:
     used = dict(cell.references)
     if "featurize" in used and "word_vectors" in used["featurize"].inputs:
         used["word_vectors"] = used["featurize"].inputs["word_vectors"]
-    metas = {stage: read_meta(store.folder(reference) / META) for stage, reference in used.items()}
-    return row(cell) | {
+    found = {
         "params": dict(cell.settings)
         | {n: v[0] if len(v) == 1 else json.dumps(v) for n, v in chosen.items()},
         "on_border": choice["on_border"],
         "metrics": result.json("metrics"),
-        "seconds": {stage: round(meta["seconds"], 3) for stage, meta in metas.items()},
-        "peak_mb": round(max(meta["peak_mb"] for meta in metas.values()), 1),
     }
+    return row(cell) | found | spent(used, store)
 
 
 def per_query(cells: Sequence[Cell], store: Store) -> "tuple[list[str], dict[str, np.ndarray]]":

@@ -90,6 +90,20 @@ class Run:
             return self._open(features)
         return self._open(self.reference.inputs[name])
 
+    @property
+    def zero_rows(self) -> dict[str, int] | None:
+        """How many training and test documents have no feature but zeros; None where nothing in the store tells."""
+        choice = self.reference.inputs["choice"]
+        if not self._is_current or not self._store.has(choice):
+            return None
+        features = evaluate.features_of(self.reference.inputs["vectors"], self._store.open(choice))
+        if features is None:
+            return None
+        try:
+            return read_meta(self._store.folder(features) / META).get("zero_rows")
+        except (OSError, Damaged):
+            return None
+
     def _open(self, reference: Reference) -> Artifact:
         if not self._store.has(reference):
             self._require_current(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 HOOK = "term_columns"
 BAR = "#9ecae1"  # pale enough for the terms to be read on it
+EMPTY = "(nothing)"  # in place of a column's terms
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,7 @@ def draw(answer: Answer, path: Path) -> None:
     """
     if path.suffix.lower() not in KINDS:
         raise InputError(f"--figure must end in {', '.join(KINDS)}, got {path.name}")
-    n_rows = max(len(column.terms) for column in answer.columns)
+    n_rows = max([1, *(len(column.terms) for column in answer.columns)])
     longest = [max(len(text) for text in (c.heading, *(term for term, _ in c.terms))) for c in answer.columns]
     widths = [max(1.2, 0.1 * n_characters) for n_characters in longest]
     layout = {"ncols": len(widths), "squeeze": False, "width_ratios": widths}
@@ -146,7 +147,7 @@ def _panel(axis: Any, column: Column, n_rows: int) -> None:
     values = [max(value, 0.0) for _, value in column.terms]
     best = max(values, default=0.0) or 1.0
     axis.barh(range(len(values)), [value / best for value in values], color=BAR, height=0.8)
-    for place, (term, _) in enumerate(column.terms):
+    for place, term in enumerate([term for term, _ in column.terms] or [EMPTY]):
         axis.text(0.02, place, term, va="center")
     axis.set(xlim=(0, 1), ylim=(n_rows - 0.5, -0.5), xticks=[], yticks=[])
     axis.set_title(column.heading, fontweight="bold")

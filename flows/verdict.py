@@ -50,7 +50,7 @@ def _sentence(home: Path, rows: Rows, measured: Sequence[Summary], metric: str) 
     figure = f"{best.label} is best ({HEADINGS.get(metric, metric)} {scale(metric) * best.mean[metric]:.2f})"
     if not others:
         return f"{figure}; nothing else was run to compare it with."
-    p_values, untested = _tests(home, rows, best, others, metric)
+    p_values, untested = against_best(home, rows, best, others, metric)
     tied = [s for s in others if p_values.get(s.label, 0) >= LEVEL]
     if not p_values:
         parts = [f"{figure}."]
@@ -77,7 +77,7 @@ def _cheapest(tied: Sequence[Summary]) -> str | None:
     return f"The cheapest of them is {cheapest.label}: {cheapest.seconds:.1f} s against {tied[0].seconds or 0:.1f} s."
 
 
-def _tests(
+def against_best(
     home: Path, rows: Rows, best: Summary, others: Sequence[Summary], metric: str
 ) -> tuple[dict[str, float], list[str]]:
     """Return each other method's corrected p, by label, and sentences on what could not be tested."""
@@ -87,7 +87,7 @@ def _tests(
     reasons: dict[str, list[str]] = {}
     for other in others:
         try:
-            first, second = _paired(home, _of(rows, best), _of(rows, other), metric)
+            first, second = _paired(home, runs_of(rows, best), runs_of(rows, other), metric)
         except InputError as error:
             reasons.setdefault(str(error), []).append(other.label)
             continue
@@ -97,7 +97,7 @@ def _tests(
     return corrected, [f"Not tested: {', '.join(labels)} ({reason})." for reason, labels in reasons.items()]
 
 
-def _of(rows: Rows, summary: Summary) -> dict[int, Mapping[str, Any]]:
+def runs_of(rows: Rows, summary: Summary) -> dict[int, Mapping[str, Any]]:
     """Return a summary's finished rows by seed."""
     return {row["seed"]: row for row in rows if summary.holds(row) and not row["error"]}
 

@@ -1,4 +1,4 @@
-"""The catalogue: methods, data sets and suites are found by listing their folders; nothing is registered.
+"""The catalogue: methods, data sets, collections and rankers are found by listing their folders; nothing is registered.
 
 Descriptions and properties are read from the syntax tree, so that listing a folder imports none of its files.
 """
@@ -19,6 +19,8 @@ from tasks.recipe import PROJECT
 
 METHODS = PROJECT / "featurizers"
 DATASETS = PROJECT / "tasks" / "datasets"
+COLLECTIONS = PROJECT / "tasks" / "collections"
+RANKERS = PROJECT / "evaluation" / "rankers"
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,16 @@ def datasets() -> dict[str, Entry]:
     return _list(DATASETS)
 
 
+def collections() -> dict[str, Entry]:
+    """Return the retrieval collections by name."""
+    return _list(COLLECTIONS)
+
+
+def rankers() -> dict[str, Entry]:
+    """Return the retrieval models by name; `tasks.rankers` says how each is asked for."""
+    return _list(RANKERS)
+
+
 def method(name: str) -> Entry:
     """Return one method: a name, or the path of a Python file that keeps the contract of `featurizers`."""
     if name.endswith(".py"):
@@ -113,6 +125,11 @@ def method(name: str) -> Entry:
 def dataset(name: str) -> Entry:
     """Return one data set."""
     return pick("data set", name, datasets())
+
+
+def collection(name: str) -> Entry:
+    """Return one retrieval collection."""
+    return pick("collection", name, collections())
 
 
 def parse_method(text: str) -> tuple[str, dict[str, Any]]:

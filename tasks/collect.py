@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tasks import InputError, catalogue
-from tasks.recipe import PROJECT, Reference, refer
+from tasks.recipe import Reference, refer
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,32 +19,20 @@ if TYPE_CHECKING:
     from tasks.collections._own import OwnCollection
     from tasks.store import Artifact, Job
 
-FOLDER = PROJECT / "tasks" / "collections"
 # Ids of the library ir_datasets begin so; their data must be on this machine.
 LIBRARY = "irds:"
 OWN_RULE = "letters-stop-stem"
 
 
-def collections() -> dict[str, catalogue.Entry]:
-    """Return the collections by name."""
-    files = sorted(path for path in FOLDER.glob("*.py") if not path.name.startswith("_"))
-    names = {path.stem.replace("_", "-"): path for path in files}
-    return {
-        name: catalogue.Entry(name, path, f"tasks.collections.{path.stem}") for name, path in names.items()
-    }
-
-
 def reference(name: str) -> Reference:
-    """Return the corpus artifact of a collection: a name of `collections`, or `irds:ID`. InputError for others.
+    """Return the corpus artifact of a collection: a name of the catalogue, or `irds:ID`. InputError for others.
 
     Files: train.parquet (documents: id, text, target 0), test.parquet (queries, likewise), judgments.parquet (query,
     document, code) and corpus.json.
     """
-    if name.startswith(LIBRARY):
-        modules = ["tasks.collections._ir_datasets"]
-    else:
-        modules = [catalogue.pick("collection", name, collections()).module]
-    return refer("tasks.collect:compute", {"dataset": name}, modules=modules, stage="ingest")
+    library = "tasks.collections._ir_datasets"
+    module = library if name.startswith(LIBRARY) else catalogue.collection(name).module
+    return refer("tasks.collect:compute", {"dataset": name}, modules=[module], stage="ingest")
 
 
 def own_reference(own: "OwnCollection") -> Reference:
@@ -67,7 +55,7 @@ def compute(job: "Job") -> None:
     elif name.startswith(LIBRARY):
         about = {"source": name, "sha256": {}, "licence": "see ir_datasets", "citation": ""}
     else:
-        module = catalogue.pick("collection", name, collections()).load()
+        module = catalogue.collection(name).load()
         about = {key: getattr(module, key.upper()) for key in ("source", "sha256", "licence", "citation")}
     write(job, load(job.params), about)
 
@@ -83,7 +71,7 @@ def load(params: Mapping[str, Any]) -> "Collection":
         from tasks.collections import _ir_datasets
 
         return _ir_datasets.load(name.removeprefix(LIBRARY))
-    return catalogue.pick("collection", name, collections()).load().load()
+    return catalogue.collection(name).load().load()
 
 
 def write(job: "Job", collection: "Collection", about: Mapping[str, Any]) -> None:

@@ -2,14 +2,11 @@
 
 import importlib
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from tasks import InputError, catalogue
-from tasks.recipe import PROJECT
 
-FOLDER = PROJECT / "evaluation" / "rankers"
 # Rankers that stand on a representation are not asked for by their own names.
 COSINE, MIXED, SOFTMAX = "cosine", {"lm": "lm_features", "mb": "mb_features"}, "lm_pv"
 SOFTMAX_NAME, SOFTMAX_METHOD = "lm+pv", "pv-dbow"
@@ -40,12 +37,18 @@ class Ranker:
         return importlib.import_module(self.module)
 
 
-def plain_rankers() -> dict[str, Path]:
+def plain_rankers() -> dict[str, catalogue.Entry]:
     """Return the rankers that need no representation, by name."""
-    apart = {"__init__", COSINE, SOFTMAX, *MIXED.values()}
-    return {
-        path.stem.replace("_", "-"): path for path in sorted(FOLDER.glob("*.py")) if path.stem not in apart
+    apart = {COSINE, SOFTMAX, *MIXED.values()}
+    return {name: entry for name, entry in catalogue.rankers().items() if entry.path.stem not in apart}
+
+
+def spellings() -> dict[str, catalogue.Entry]:
+    """Return every ranker by how it is asked for; METHOD stands for a representation of the catalogue."""
+    asked = {COSINE: "METHOD", SOFTMAX: SOFTMAX_NAME} | {
+        file: f"{base}+METHOD" for base, file in MIXED.items()
     }
+    return {asked.get(entry.path.stem, name): entry for name, entry in catalogue.rankers().items()}
 
 
 def parse(text: str) -> Ranker:
@@ -55,7 +58,7 @@ def parse(text: str) -> Ranker:
     """
     plain = plain_rankers()
     if text in plain:
-        return Ranker(text, _module(plain[text].stem))
+        return Ranker(text, plain[text].module)
     base, plus, method = text.partition("+")
     if not plus:
         base, method = COSINE, text

@@ -16,7 +16,7 @@ import socket
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,12 +78,16 @@ class Artifact:
 
 @dataclass(frozen=True)
 class Job:
-    """One computation: its parameters, its inputs opened on demand, and the folder to write the result to."""
+    """One computation: its parameters, its inputs opened on demand, and the folder to write the result to.
+
+    `zero_rows` says for each matrix that was saved how many of its rows hold nothing but zeros.
+    """
 
     params: dict[str, Any]
     inputs: Mapping[str, Reference]
     folder: Path
     store: "Store"
+    zero_rows: dict[str, int] = field(default_factory=dict)
 
     def open(self, name: str) -> Artifact:
         """Return the named input, computed again first if it is missing or damaged."""
@@ -111,12 +115,16 @@ class Job:
 
     def save_matrix(self, name: str, matrix: "np.ndarray | csr_matrix") -> None:
         """Write `<name>.npz` (csr) or `<name>.npy` (dense)."""
+        import numpy as np
         import scipy.sparse
 
-        if scipy.sparse.issparse(matrix):
-            scipy.sparse.save_npz(self.folder / f"{name}.npz", matrix, compressed=False)
-        else:
+        if isinstance(matrix, np.ndarray):
+            is_zero = ~matrix.any(axis=1)
             self.save_array(name, matrix)
+        else:
+            is_zero = matrix.count_nonzero(axis=1) == 0
+            scipy.sparse.save_npz(self.folder / f"{name}.npz", matrix, compressed=False)
+        self.zero_rows[name] = int(is_zero.sum())
 
     def save_json(self, name: str, value: Any) -> None:
         """Write `<name>.json`."""
@@ -272,12 +280,14 @@ def make(payload: dict[str, Any]) -> dict[str, Any]:
     (root / "tmp").mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix=f"{reference.key}-", dir=root / "tmp"))
     started, spent = time.perf_counter(), isolate.usage()["cpu_seconds"]
-    _call(reference.function, Job(dict(reference.params), reference.inputs, folder, store))
+    job = Job(dict(reference.params), reference.inputs, folder, store)
+    _call(reference.function, job)
     used = isolate.usage()
     meta = {
         "key": reference.key,
         "recipe": reference.to_json(),
         "files": {path.name: _describe(path) for path in sorted(folder.iterdir())},
+        "zero_rows": job.zero_rows,
         "seconds": time.perf_counter() - started,
         "cpu_seconds": used["cpu_seconds"] - spent,
         "peak_mb": used["peak_mb"],

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -40,6 +41,15 @@ def textbench(
     output, errors = process.communicate(timeout=600)
     assert process.returncode == code, f"exit code {process.returncode}\n{output}\n{errors}"
     return output, errors
+
+
+def copied(folder: Path) -> Path:
+    """Return a copy of the project in a folder, whose code a test may change."""
+    copy = folder / "copy"
+    for package in ("flows", "tasks", "featurizers", "evaluation"):
+        shutil.copytree(PROJECT / package, copy / package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(PROJECT / "mlflow.yaml", copy)
+    return copy
 
 
 def rows_of(output: str) -> list[dict[str, Any]]:

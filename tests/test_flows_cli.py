@@ -21,9 +21,9 @@ from flows.cli import app
 from flows.cli.doctor import checks
 from flows.cli.show import audit_in_words
 from flows.cli.store import seconds
-from flows.runs import command_of
-from tasks import InputError, catalogue
-from tasks.store import Store
+from flows.runs import Run, command_of
+from tasks import InputError, catalogue, rankers
+from tasks.store import Artifact, Store
 
 Command = Callable[..., Any]
 
@@ -85,7 +85,13 @@ def objects(text: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "names"), [("datasets", catalogue.datasets()), ("methods", catalogue.methods())]
+    ("kind", "names"),
+    [
+        ("datasets", catalogue.datasets()),
+        ("methods", catalogue.methods()),
+        ("collections", catalogue.collections()),
+        ("rankers", rankers.spellings()),
+    ],
 )
 def test_list_shows_the_whole_catalogue(kind: str, names: dict[str, Any], run: Command) -> None:
     entries = objects(run("list", kind, "--json"))
@@ -93,6 +99,22 @@ def test_list_shows_the_whole_catalogue(kind: str, names: dict[str, Any], run: C
     assert all(entry["description"] and entry["source"] for entry in entries)
     text = run("list", kind)
     assert all(name in text for name in names)
+
+
+def test_list_says_what_a_collection_and_a_ranker_are(run: Command) -> None:
+    collections = {entry["name"]: entry for entry in objects(run("list", "collections", "--json"))}
+    assert collections["cranfield"]["description"].startswith("Cranfield: 1,400 abstracts")
+    assert collections["cacm"]["token_rule"] == "letters-stop-stem"
+    assert all(len(digest) == 64 for entry in collections.values() for digest in entry["sha256"].values())
+    found = {entry["name"]: entry for entry in objects(run("list", "rankers", "--json"))}
+    assert found["bm25"]["description"].startswith("BM25 (Okapi)")
+    assert found["bm25"]["needs"] == [] and found["lm+METHOD"]["needs"] == ["features"]
+    assert "research use" in run("list", "collections")
+
+
+def test_every_ranker_of_the_list_can_be_asked_for() -> None:
+    for name, entry in rankers.spellings().items():
+        assert rankers.parse(name.replace("METHOD", "lsi")).module == entry.module
 
 
 def test_list_metrics_and_suites(run: Command) -> None:
@@ -167,6 +189,21 @@ def test_show_tells_everything(home: Path, run: Command) -> None:
     text = run("show", "a1b2c3")
     for part in ("r8 binary", "5,485 training", "mlflow ui --backend-store-uri", "money-fx", "token rule"):
         assert part in text
+
+
+def test_show_counts_the_documents_without_features(
+    home: Path, run: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (meta,) = (home / "store" / "featurize").glob("*/meta.json")
+    features = Artifact(meta.parent, {})
+    matrices = {part: features.matrix(part) for part in ("train", "test")}
+    zero = {part: sum(not row.sum() for row in matrix) for part, matrix in matrices.items()}
+    assert objects(run("show", "last", "--json"))[0]["zero_rows"] == zero
+    assert f"{zero['train']:,} training and {zero['test']:,} test documents" in run("show", "last")
+    monkeypatch.setattr(Run, "zero_rows", {"train": 1234, "test": 5})
+    assert "1,234 training and 5 test documents" in run("show", "last")
+    monkeypatch.setattr(Run, "zero_rows", None)
+    assert "no features" not in run("show", "last")
 
 
 def test_show_without_artifacts_shows_what_is_recorded(run: Command, home: Path, tmp_path: Path) -> None:

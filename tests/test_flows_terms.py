@@ -9,6 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from flows.cli.terms import _render as render
 from flows.cli.terms import terms
 from flows.terms import Answer, Column, Question, ask, draw
 from tasks import InputError
@@ -107,6 +108,22 @@ def test_pictures(tmp_path: Path, kind: str) -> None:
     assert path.read_bytes() == first
     with pytest.raises(InputError, match="cannot be written"):
         draw(Answer("r8", "dcot", columns), tmp_path / "no folder" / path.name)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("n_terms", [0, 2])
+def test_an_empty_column_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str], n_terms: int) -> None:
+    """Such as a word that is in no phrase; or all columns, where nothing is repeated."""
+    full = Column("most used", [("oil price", 12.0), ("per cent", 7.0)][:n_terms])
+    answer = Answer("r8", "compressive", [full, Column("wheat", [])])
+    n_empty = 1 + (n_terms == 0)
+    render(answer)
+    table = capsys.readouterr().out
+    assert table.count("(nothing)") == n_empty
+    assert "most used" in table and "wheat" in table
+    draw(answer, tmp_path / "columns.svg")
+    assert (tmp_path / "columns.svg").read_text("utf-8").count(">(nothing)<") == n_empty
+    assert answer.to_json()["columns"][1] == {"heading": "wheat", "terms": []}
 
 
 def test_columns_of_a_method_without_words(tmp_path: Path) -> None:

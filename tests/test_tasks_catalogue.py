@@ -22,6 +22,8 @@ def test_every_file_of_the_folders_is_listed() -> None:
     for listed, folder in (
         (catalogue.methods(), catalogue.METHODS),
         (catalogue.datasets(), catalogue.DATASETS),
+        (catalogue.collections(), catalogue.COLLECTIONS),
+        (catalogue.rankers(), catalogue.RANKERS),
     ):
         stems = {path.stem for path in folder.iterdir() if path.suffix == ".py" and path.name[0] != "_"}
         assert {name.replace("-", "_") for name in listed} == stems

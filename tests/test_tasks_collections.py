@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks import InputError, collect
+from tasks import InputError, catalogue, collect
 from tasks.collections import Collection, Judgment, _ir_datasets, _jsonl, _own, _smart, _trec, gain
 from tasks.collections._own import OwnCollection
 
@@ -373,8 +373,7 @@ def test_pins(name: str, data_dir: Path) -> None:
     assert Counter(judgment.code for judgment in found.judgments) == codes
     known = set(found.document_ids), set(found.query_ids)
     assert all(j.document in known[0] and j.query in known[1] for j in found.judgments)
-    entry = collect.collections()[name]
-    module = entry.load()
+    module = catalogue.collection(name).load()
     archive = data_dir / module.ARCHIVE.folder / module.ARCHIVE.file
     assert hashlib.sha256(archive.read_bytes()).hexdigest() == module.SHA256[module.ARCHIVE.file]
     texts = [found.documents[i] for i in (0, n_documents // 2, n_documents - 1)]

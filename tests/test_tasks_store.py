@@ -68,6 +68,7 @@ def test_meta_says_how_it_was_made_and_what_it_cost(store: Store) -> None:
     assert meta["seconds"] >= 0.05
     assert meta["cpu_seconds"] >= 0
     assert meta["peak_mb"] > 1
+    assert meta["zero_rows"] == {}
     assert folder == store.root / "total" / reference.key
     assert read_meta(folder / "meta.json") == meta
 
@@ -81,6 +82,10 @@ def test_every_format_reads_back(store: Store, tmp_path: Path) -> None:
     job = store_module.Job({}, {}, folder, store)
     job.save_matrix("dense", dense)
     job.save_matrix("sparse", sparse)
+    # A zero that is stored is a zero too.
+    job.save_matrix("stored zeros", csr_matrix(([0.0, 0.0], [0, 1], [0, 1, 2, 2]), shape=(3, 2)))
+    job.save_matrix("dense zeros", np.array([[0, 0], [0, 1], [-1, 1]]))
+    assert job.zero_rows == {"dense": 0, "sparse": 1, "stored zeros": 3, "dense zeros": 1}
     job.save_arrays("both", {"a": dense, "b": np.array(["é", "☃"])})
     job.save_json("value", {"é": [1, None, 0.1]})
     job.save_table("table", {"text": ["é", ""], "target": np.array([1, 2])})

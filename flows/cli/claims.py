@@ -92,15 +92,15 @@ def _run(home: Path, request: "Request", timed: bool) -> int:
     import io
 
     from flows.cells import Index, plan
-    from flows.cli.run import run_cells, stopped_by_hand
+    from flows.cli.start import stopped_by_hand
+    from flows.cli.sweep import run_cells
 
     cells, index = plan(request), Index(home)
     if not timed and all(index.get(cell) for cell in cells):
         return 0
-    options = {"timed": timed, "fresh": False, "time_limit": None, "memory_limit": None}
     # The ledger is what this command prints.
     with stopped_by_hand(), contextlib.redirect_stdout(io.StringIO()):
-        rows = run_cells(home, request, cells, "threads", options, True)
+        rows = run_cells(home, request, cells, "threads", {"timed": timed}, True)
     return sum(row["error"] is not None for row in rows)
 
 

@@ -94,7 +94,7 @@ def _entrants(
     metric: str | None,
 ) -> Mapping[str, Any]:
     """Return what is compared, by data set. Raises InputError for options that do not go together."""
-    from flows.cli.run import PROTOCOLS
+    from flows.cli.request import PROTOCOLS
     from flows.compare import runs_by_name, runs_of_methods
     from flows.leaderboard import KNOWN
     from tasks import catalogue

@@ -64,8 +64,8 @@ def curve(
     Example: textbench curve -d reuters65 -m tfidf -m lsi -m nb --budgets 500,1000,2000 --draws 5
     """
     from flows.cells import Request
-    from flows.cli.run import PROTOCOLS, stopped_by_hand
-    from flows.cli.start import use_data_dir
+    from flows.cli.request import PROTOCOLS
+    from flows.cli.start import stopped_by_hand, use_data_dir
     from flows.home import home_folder
     from flows.suites import Part
     from tasks.catalogue import nearest

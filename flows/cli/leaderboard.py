@@ -84,7 +84,7 @@ def leaderboard(
 
 
 def _check(metric: str | None, protocol: str | None, output: str, formats: Sequence[str]) -> None:
-    from flows.cli.run import PROTOCOLS
+    from flows.cli.request import PROTOCOLS
     from flows.leaderboard import KNOWN
     from tasks.catalogue import pick
 

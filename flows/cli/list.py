@@ -1,12 +1,17 @@
-"""`textbench list`: the data sets, methods, metrics and suites there are."""
+"""`textbench list`: the data sets, methods, metrics, suites, collections and rankers there are."""
 
 import ast
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-list_app = typer.Typer(help="List data sets, methods, metrics or suites.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from tasks.catalogue import Entry
+
+list_app = typer.Typer(
+    help="List data sets, methods, metrics, suites, collections or rankers.", no_args_is_help=True
+)
 Json = Annotated[
     bool, typer.Option("--json", help="Print JSON Lines, one object an entry, and nothing else.")
 ]
@@ -20,21 +25,7 @@ def list_datasets(json: Json = False) -> None:
     """
     from tasks import catalogue
 
-    entries = []
-    for name, entry in catalogue.datasets().items():
-        module = entry.load()
-        entries.append(
-            {
-                "name": name,
-                "description": entry.description,
-                "licence": module.LICENCE,
-                "source": module.SOURCE,
-                "citation": module.CITATION,
-                "token_rule": module.RULE,
-                "sha256": module.SHA256,
-            }
-        )
-    _print(entries, ("licence", "source"), json)
+    _print(list(map(_data, catalogue.datasets().values())), ("licence", "source"), json)
 
 
 @list_app.command("methods")
@@ -54,7 +45,7 @@ def list_methods(json: Json = False) -> None:
             "input": entry.constant("INPUT", "counts"),
             "role": entry.constant("ROLE", "representation"),
             "seeded": entry.is_seeded,
-            "source": _source(ast.get_docstring(ast.parse(entry.path.read_bytes())) or ""),
+            "source": _source(entry),
         }
         for name, entry in catalogue.methods().items()
     ]
@@ -99,8 +90,56 @@ def list_suites(json: Json = False) -> None:
     )
 
 
-def _source(docstring: str) -> str:
-    """Return the paragraph of a docstring that begins with "Source:", on one line."""
+@list_app.command("collections")
+def list_collections(json: Json = False) -> None:
+    """List the collections with judged queries, with their source, licence and token rule.
+
+    Your own, and those of ir_datasets, work like one of these: textbench retrieve --help
+
+    Example: textbench retrieve -c cranfield
+    """
+    from tasks import catalogue
+
+    _print(list(map(_data, catalogue.collections().values())), ("licence", "source"), json)
+
+
+@list_app.command("rankers")
+def list_rankers(json: Json = False) -> None:
+    """List the rankers and their references; METHOD is any representation of `textbench list methods`.
+
+    Example: textbench retrieve -c cacm -m bm25 -m lsi -m lm+scdv
+    """
+    from tasks import rankers
+
+    entries = [
+        {
+            "name": name,
+            "description": entry.description,
+            "needs": list(entry.constant("NEEDS", ())),
+            "source": _source(entry),
+        }
+        for name, entry in rankers.spellings().items()
+    ]
+    _print(entries, ("source",), json)
+
+
+def _data(entry: "Entry") -> dict[str, Any]:
+    """Return what a data set's or collection's file says of it."""
+    module = entry.load()
+    return {
+        "name": entry.name,
+        "description": entry.description,
+        "licence": module.LICENCE,
+        "source": module.SOURCE,
+        "citation": module.CITATION,
+        "token_rule": module.RULE,
+        "sha256": module.SHA256,
+    }
+
+
+def _source(entry: "Entry") -> str:
+    """Return the paragraph of a file's docstring that begins with "Source:", on one line."""
+    docstring = ast.get_docstring(ast.parse(entry.path.read_bytes())) or ""
     paragraphs = (" ".join(paragraph.split()) for paragraph in docstring.split("\n\n"))
     return next((p.removeprefix("Source:").strip() for p in paragraphs if p.startswith("Source:")), "")
 

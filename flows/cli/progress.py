@@ -14,13 +14,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColu
 from rich.progress import Progress as Bar
 
 if TYPE_CHECKING:
-    from flows.cells import Cell
+    from flows.squares import Square
 
 
 class Progress(logging.Handler):
     """Shows which stages run and which cells ended; with `as_json` it prints each cell's row to standard output."""
 
-    def __init__(self, cells: "list[Cell]", as_json: bool) -> None:
+    def __init__(self, cells: "list[Square]", as_json: bool) -> None:
         super().__init__(logging.INFO)
         self._cells = cells
         self._out = sys.stdout if as_json else None

@@ -83,7 +83,7 @@ def retrieve(
 
     Example: textbench retrieve -c cranfield -m bm25 -m lm -m lm+lsi
     """
-    from flows.cli.run import stopped_by_hand
+    from flows.cli.start import stopped_by_hand
     from flows.home import home_folder
     from flows.rankings import COLLECTIONS, RANKERS, Request, plan
     from tasks.tracking import read_settings
@@ -168,7 +168,7 @@ def _run(home: Path, request: "Request", cells: "list[Cell]", fresh: bool) -> li
     store = Store(home / "store")
     is_new = fresh or not all(store.has(cell.references["evaluate"]) for cell in cells)
     arguments = asdict(request) | {"fresh": fresh}
-    rows, _ = run_flow(home, "flows.retrieval:retrieval", arguments, cells, is_new=is_new)  # type: ignore[arg-type]
+    rows, _ = run_flow(home, "flows.retrieval:retrieval", arguments, cells, is_new=is_new)
     return rows
 
 

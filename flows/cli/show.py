@@ -52,6 +52,7 @@ def describe(run: "Run") -> dict[str, Any]:
         "costs": None,
         "recipe": None,
         "predictions": None,
+        "zero_rows": None,
         "mlflow": _mlflow(row),
         "note": None,
     }
@@ -63,6 +64,7 @@ def describe(run: "Run") -> dict[str, Any]:
             "recipe": _recipe(run, result.meta),
             "audit": read_audit(run),
             "costs": costs(run),
+            "zero_rows": run.zero_rows,
         }
     except InputError as error:
         about["note"] = str(error)
@@ -102,6 +104,9 @@ def _render(console: "Console", about: Mapping[str, Any]) -> None:
         "seconds": _seconds(about["seconds"]),
         "peak memory": "-" if about["peak_mb"] is None else f"{about['peak_mb']:.0f} MB",
     }
+    if about["zero_rows"]:
+        zero = about["zero_rows"]
+        fields["no features"] = f"{zero['train']:,} training and {zero['test']:,} test documents"
     if about["on_border"]:
         fields["on the border"] = f"{', '.join(about['on_border'])}: a wider search might find better"
     _print_fields(console, fields)

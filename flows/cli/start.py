@@ -1,17 +1,18 @@
-"""Starting a flow from a command: the data it reads, a server, progress, and the rows of its cells."""
+"""Starting a flow from a command: the data it reads, a server, progress, the rows of its cells, and Ctrl-C."""
 
 import contextlib
 import os
+import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from tasks import InputError
 
 if TYPE_CHECKING:
-    from flows.cells import Cell
     from flows.server import ServerInfo
+    from flows.squares import Square
 
 
 def use_data_dir(folder: Path | None) -> None:
@@ -22,11 +23,31 @@ def use_data_dir(folder: Path | None) -> None:
         os.environ["TEXTBENCH_DATA_DIR"] = str(folder.resolve())
 
 
+@contextlib.contextmanager
+def stopped_by_hand() -> Iterator[None]:
+    """Let Ctrl-C end this process at once: an ordinary exit would wait for threads that wait for computations.
+
+    What it computed in children ends with it. A KeyboardInterrupt could be lost in a library's clean-up.
+    """
+
+    def stop(*_: object) -> None:
+        if sys.stderr.isatty():
+            sys.stderr.write("\x1b[?25h\n")  # the progress bar has hidden the cursor
+        print("textbench: stopped; the same command goes on where this one was", file=sys.stderr, flush=True)
+        os._exit(130)
+
+    previous = signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)
+
+
 def run_flow(
     home: Path,
     flow: str,
     arguments: Mapping[str, Any],
-    cells: "Sequence[Cell]",
+    cells: "Sequence[Square]",
     *,
     engine: Literal["threads", "dask"] = "threads",
     as_json: bool = False,
@@ -49,7 +70,7 @@ def run_flow(
         from prefect import tags
 
         from flows.abandoned import crash_abandoned_runs, owner_tag
-        from flows.benchmark import task_runner
+        from flows.engine import task_runner
 
         function = _load(flow)
         progress.say("waiting for the Prefect server")

@@ -72,10 +72,12 @@ def _render(answer: "Answer") -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from flows.terms import EMPTY
+
     table = Table(title=f"{answer.dataset}, {answer.method}", title_justify="left")
     for column in answer.columns:
         table.add_column(Text(column.heading), overflow="fold")
-    cells = [[f"{term} {_figure(value)}" for term, value in column.terms] for column in answer.columns]
+    cells = [[f"{term} {_figure(value)}" for term, value in c.terms] or [EMPTY] for c in answer.columns]
     for row in zip_longest(*cells, fillvalue=""):
         table.add_row(*map(Text, row))
     Console().print(table)

@@ -11,7 +11,7 @@ from itertools import groupby
 from flows.leaderboard import HEADINGS, KNOWN, Summary, caption, columns, failures, scale, summarise
 from flows.report.evidence import Evidence
 from flows.report.tables import NOTHING, Cell, Table, number
-from flows.verdict import LEVEL, _tests
+from flows.verdict import LEVEL, against_best
 
 LOCAL = "measured here"
 
@@ -74,7 +74,9 @@ def boards(evidence: Evidence) -> list[Board]:
         if measured:
             best, *others = measured
             rows = [row for row in evidence.rows if (row["dataset"], row["protocol"]) == (dataset, protocol)]
-            p_values, untested = _tests(evidence.home, rows, best, others, metric) if others else ({}, [])
+            p_values, untested = (
+                against_best(evidence.home, rows, best, others, metric) if others else ({}, [])
+            )
             found.append(Board(dataset, protocol, metric, measured, p_values, untested))
     return found
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from flows.report.boards import LOCAL, Board
 from flows.report.evidence import Evidence, Row, known
 from flows.report.tables import Cell, Table, number
-from flows.verdict import LEVEL, _of
+from flows.verdict import LEVEL, runs_of
 from tasks import InputError
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _line(name: str, both: Sequence[Mapping[str, Any]], only: tuple[int, int], p
 
 def _two(evidence: Evidence, board: Board) -> tuple[Side, Side] | None:
     """Return the best method and the first after it that ran a seed of it on the same documents."""
-    runs = {summary.label: _of(evidence.rows, summary) for summary in board.summaries}
+    runs = {summary.label: runs_of(evidence.rows, summary) for summary in board.summaries}
     first, *others = runs
     for other in others:
         seeds = sorted(runs[first].keys() & runs[other].keys())

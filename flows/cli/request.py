@@ -1,0 +1,99 @@
+"""What the options of `textbench run` ask for, checked, as a request."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tasks import InputError
+
+if TYPE_CHECKING:
+    from flows.cells import Request
+
+PROTOCOLS = ("honest", "transductive", "faithful")
+ENGINES = ("threads", "dask")
+MAX_SEEDS = 1000
+
+
+def read_request(
+    suite: str | None,
+    datasets: list[str] | None,
+    methods: list[str] | None,
+    seeds: list[int] | None,
+    trials: int | None,
+    protocol: str,
+) -> "Request":
+    """Return what is asked: the suite's settings, each replaced by what was given beside it."""
+    from flows.cells import Request
+    from flows.suites import read_suite
+    from tasks.catalogue import nearest
+
+    if protocol not in PROTOCOLS:
+        raise InputError(f"there is no protocol {protocol!r}; {nearest(protocol, PROTOCOLS)}")
+    settings = read_suite(suite or "quick")
+    trials = settings.get("trials", 0) if trials is None else trials
+    if trials < 0:
+        raise InputError(f"--trials must be at least 0, got {trials}")
+    return Request(
+        datasets=datasets or settings["datasets"],
+        methods=methods or settings["methods"],
+        seeds=seeds if seeds is not None else list(range(settings.get("seeds", 1))),
+        protocol=protocol,  # type: ignore[arg-type]
+        trials=trials,
+        name="custom" if datasets or methods else suite or "quick",
+    )
+
+
+def read_seeds(seed: int | None, seeds: int | None) -> list[int] | None:
+    """Return the seeds that `--seed` or `--seeds` ask for, None where neither is given."""
+    if seed is not None and seeds is not None:
+        raise InputError("--seed runs one seed and --seeds runs several; give one of them")
+    if seeds is not None and not 1 <= seeds <= MAX_SEEDS:
+        raise InputError(f"--seeds must lie in 1 .. {MAX_SEEDS}, got {seeds}")
+    if seed is not None and not 0 <= seed < 2**32:
+        raise InputError(f"--seed must lie in 0 .. 2^32 - 1, got {seed}")
+    return [seed] if seed is not None else list(range(seeds)) if seeds is not None else None
+
+
+def read_own(data: Path | None, options: dict[str, Any], datasets: list[str] | None) -> dict[str, Any]:
+    """Return what `--data` and its options change in a request: the documents replace the suite's data sets."""
+    if data is None:
+        given = [name for name, value in options.items() if value not in (None, "text", "label")]
+        if given:
+            raise InputError(f"--{given[0].replace('_', '-')} describes your own documents and needs --data")
+        return {}
+    return {"own": {"path": str(data)} | options, "datasets": datasets or [], "name": "custom"}
+
+
+def read_search(
+    seconds: float | None, validation: dict[str, Any], protocol: str, paper: str | None
+) -> dict[str, Any]:
+    """Return what the options on tuning change in a request, after checking them."""
+    from evaluation.metrics import METRICS
+    from evaluation.multilabel import MULTILABEL_METRICS
+    from tasks.catalogue import nearest
+
+    if seconds is not None and not seconds > 0:
+        raise InputError(f"--search-seconds must be above 0, got {seconds:g}")
+    given = {name: value for name, value in validation.items() if value is not None}
+    if given.get("n_folds", 2) < 2:
+        raise InputError(f"--folds must be at least 2, got {given['n_folds']}")
+    if not 0 < given.get("held_out", 0.5) < 1:
+        raise InputError(f"--held-out is a share between 0 and 1, got {given['held_out']:g}")
+    if len(given.keys() & {"n_folds", "held_out"}) == 2:
+        raise InputError("--folds and --held-out are two ways to validate; give one of them")
+    known = METRICS | MULTILABEL_METRICS
+    if given.get("metric", "accuracy") not in known:
+        raise InputError(f"there is no metric {given['metric']!r}; {nearest(given['metric'], known)}")
+    if paper is not None and protocol != "faithful":
+        raise InputError(
+            f"--paper says whose faithful protocol is meant and needs --protocol faithful, got {protocol}"
+        )
+    return {"search_seconds": seconds, "validation": given}
+
+
+def check_how(engine: str, time_limit: float | None, memory_limit: float | None) -> None:
+    """Refuse what `--engine`, `--time-limit` and `--memory-limit` cannot be."""
+    if engine not in ENGINES:
+        raise InputError(f"--engine must be {' or '.join(ENGINES)}, got {engine!r}")
+    for name, limit in (("--time-limit", time_limit), ("--memory-limit", memory_limit)):
+        if limit is not None and not limit > 0:
+            raise InputError(f"{name} must be above 0, got {limit:g}")

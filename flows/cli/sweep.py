@@ -1,0 +1,113 @@
+"""Running sweeps from a command: one, or the parts of a suite."""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from flows.cells import Cell, Request
+    from flows.suites import Part
+
+
+def run_cells(
+    home: Path,
+    request: "Request",
+    cells: "list[Cell]",
+    engine: Literal["threads", "dask"],
+    options: Mapping[str, Any],
+    as_json: bool,
+) -> list[dict[str, Any]]:
+    """Run the flow `benchmark` and return a row a cell; without `as_json` print what was found.
+
+    `options` are those of the flow beside the request: timed, fresh, time_limit, memory_limit.
+    """
+    from flows.cli.start import run_flow
+    from flows.cli.summary import print_summary
+    from tasks.store import Store
+    from tasks.tracking import Tracker, read_settings
+
+    store = Store(home / "store")
+    is_new = (
+        options.get("timed")
+        or options.get("fresh")
+        or not all(store.has(cell.references["evaluate"]) for cell in cells)
+    )
+    if is_new:
+        Tracker(read_settings(home)).check()
+    arguments = asdict(request) | dict(options)
+    rows, info = run_flow(
+        home,
+        "flows.benchmark:benchmark",
+        arguments,
+        cells,
+        engine=engine,
+        as_json=as_json,
+        is_new=bool(is_new),
+    )
+    if not as_json:
+        print_summary(home, rows, info.ui_url)
+    return rows
+
+
+def parts_of(suite: str | None) -> "list[Part]":
+    """Return the parts of a suite that has several, or that is a curve or makes pieces."""
+    from flows.suites import parts
+
+    found = parts(suite or "quick")
+    return found if len(found) > 1 or found[0].budgets or found[0].pieces else []
+
+
+def run_suite(home: Path, parts: "list[Part]", dry_run: bool, as_json: bool) -> int:
+    """Run a suite's parts in order, what is stored is not computed again; return how many cells failed."""
+    from flows.cells import plan
+    from flows.cli.curve import plan_and_check, run_curves
+    from flows.cli.pieces import print_pieces, run_pieces
+    from flows.cli.start import stopped_by_hand
+    from flows.cli.summary import print_plan
+    from flows.papers import show
+
+    n_failed = 0
+    for number, part in enumerate(parts, start=1):
+        kind = "pieces" if part.pieces else "curves" if part.budgets else "timed" if part.timed else "sweep"
+        print(
+            f"part {number} of {len(parts)}: {kind}, {', '.join(part.request.methods[:5])}", file=sys.stderr
+        )
+        if part.budgets:
+            cells = plan_and_check(home, part)
+        else:
+            cells = plan(part.request)
+            require_data(home, cells)
+        if dry_run and part.pieces:
+            print_pieces(home, part, as_json)
+            continue
+        if dry_run:
+            print_plan(home, cells, as_json)
+            continue
+        with stopped_by_hand():
+            if part.pieces:
+                rows = run_pieces(home, part, as_json)
+            elif part.budgets:
+                rows = run_curves(home, part, cells, as_json)
+            else:
+                rows = run_cells(home, part.request, cells, "threads", {"timed": part.timed}, as_json)
+        n_failed += sum(row["error"] is not None for row in rows)
+    for line in [] if dry_run else show(home, parts[0].request.name):
+        print(line, file=sys.stderr if as_json else sys.stdout)
+    return n_failed
+
+
+def require_data(home: Path, cells: "list[Cell]") -> None:
+    """Load what is not stored yet, so that documents that are missing or bad stop the run before it begins."""
+    from tasks import catalogue, own_data
+    from tasks.store import Store
+
+    store = Store(home / "store")
+    for corpus in {cell.dataset: cell.references["ingest"] for cell in cells}.values():
+        if store.has(corpus):
+            continue
+        if "own" in corpus.params:
+            own_data.load(own_data.OwnData(**corpus.params["own"]))
+        else:
+            catalogue.dataset(corpus.params["dataset"]).load().load()

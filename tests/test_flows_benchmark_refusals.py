@@ -1,0 +1,72 @@
+"""What `textbench run` refuses before it begins: one line on standard error, exit code 2, nothing computed."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.commands import PROJECT, copied, textbench
+
+
+def test_a_read_only_folder_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "read-only"
+    folder.mkdir()
+    if os.geteuid() == 0:
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", folder], capture_output=True)
+        if mounted.returncode:
+            pytest.skip("root may write to any folder, and mounting a read-only one is not allowed here")
+    else:
+        folder.chmod(0o500)
+    try:
+        _, errors = textbench("run", home=folder / "home", code=2)
+    finally:
+        subprocess.run(["umount", folder], capture_output=True)
+    assert "cannot be written to" in errors
+    assert len(errors.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--dataset", "r9"), ("no data set 'r9'", "r8")),
+        (("--method", "tfid"), ("no method 'tfid'", "tfidf")),
+        (("quik",), ("no suite 'quik'", "quick")),
+        (("--protocol", "honst"), ("no protocol 'honst'", "honest")),
+        (("--protocol", "faithful"), ("no paper's protocol is known for r8",)),
+        (("--engine", "ray"), ("threads or dask", "'ray'")),
+        (("--seed", "1", "--seeds", "2"), ("one of them",)),
+        (("--seeds", "0"), ("1 .. 1000, got 0",)),
+        (("--trials", "-1"), ("at least 0, got -1",)),
+        (("--time-limit", "0"), ("above 0",)),
+        (("--data-dir", "nowhere"), ("nowhere is not a folder",)),
+        (("--method", "nowhere.py"), ("no method file nowhere.py",)),
+    ],
+)
+def test_bad_arguments_are_one_line_and_exit_code_2(
+    arguments: tuple[str, ...], words: tuple[str, ...], tmp_path: Path
+) -> None:
+    output, errors = textbench("run", *arguments, home=tmp_path / "home", code=2)
+    assert output == ""
+    assert len(errors.splitlines()) == 1
+    assert all(word in errors for word in words)
+
+
+def test_an_unknown_key_of_mlflow_yaml_is_refused_with_the_nearest(tmp_path: Path) -> None:
+    copy = copied(tmp_path)
+    (copy / "mlflow.yaml").write_text("tracking_url: sqlite:///mlflow.db\n")
+    _, errors = textbench("run", home=tmp_path / "home", project=copy, code=2)
+    assert "unknown key 'tracking_url'; did you mean tracking_uri" in errors
+
+
+def test_an_unknown_key_of_a_suite_is_refused_with_the_nearest(tmp_path: Path) -> None:
+    copy = copied(tmp_path)
+    (copy / "flows" / "suites" / "mine.yaml").write_text("datasets: [r8]\nmethods: [tfidf]\nseed: 2\n")
+    _, errors = textbench("run", "mine", home=tmp_path / "home", project=copy, code=2)
+    assert "mine.yaml: unknown key 'seed'; did you mean seeds" in errors
+
+
+def test_a_method_file_named_like_a_method_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "binary.py").write_text((PROJECT / "featurizers" / "binary.py").read_text())
+    _, errors = textbench("run", "-m", str(tmp_path / "binary.py"), home=tmp_path / "home", code=2)
+    assert "has the name of another method, binary; rename the file" in errors
