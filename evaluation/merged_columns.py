@@ -25,10 +25,14 @@ class MergedPath:
     """
 
     def __init__(self, X: csc_matrix, l1_ratio: float) -> None:
-        self.l1_ratio = l1_ratio
         self.shape = X.shape
         first, self.group_, self.size_ = equal_columns(X)
         self.X = csc_matrix(X[:, first])
+        self.restart(l1_ratio)
+
+    def restart(self, l1_ratio: float) -> None:
+        """Forget the last solutions; the next ones are for this share of the absolute values."""
+        self.l1_ratio = l1_ratio
         self._last: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
 
     def solve(

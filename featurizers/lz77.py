@@ -28,6 +28,8 @@ from featurizers._learned import LearnedArrays
 INPUT = "tokens"
 PAPER = "compressive-features-2013"
 ORDERS = ("given", "by_class", "by_class_reversed", "random", "alternating")
+# The orders with which `fit` reads the classes of its documents.
+READS_LABELS = {"order": ("by_class", "by_class_reversed", "alternating")}
 SEARCH_SPACE: dict[str, BaseDistribution] = {}
 
 

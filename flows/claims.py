@@ -37,7 +37,7 @@ from evaluation.verdicts import (
 )
 from flows.cells import Request
 from flows.leaderboard import KNOWN
-from flows.measure import MEGABYTES, SAVED, Measurement, Results, is_random
+from flows.measure import COMPRESSED, MEGABYTES, SAVED, Measurement, Results, is_learned, is_random
 from tasks import InputError, catalogue
 from tasks.isolate import CellError
 from tasks.recipe import PROJECT
@@ -49,6 +49,7 @@ COLUMNS = (
 )  # fmt: skip
 N_SEEDS = 5  # of a method that draws random numbers, as many as SCDV's authors ran
 N_TIMED = 3
+SUITES = {"scdv-2017": "scdv", "compressive-features-2013": "compressive"}  # that make what no plain run does
 # Of figures that are no metric of a run: where less is better.
 LESS_IS_BETTER = {MEGABYTES, "binary-to-relaxed-objective", "cross-validation-hours"}
 
@@ -138,6 +139,8 @@ def judge(claim: Claim, measured: Measurement, claims: Mapping[str, Claim]) -> V
     # A ratio says how far the paper's own method is ahead, so more of it is better.
     is_ratio, metric = claim.metric in SECONDS, KNOWN.get(claim.metric_here or "")
     higher_is_better = is_ratio or (metric.higher_is_better if metric else claim.metric not in LESS_IS_BETTER)
+    if claim.unit == "fraction" and is_learned(claim):  # more of a probability is no better than less
+        higher_is_better = measured.compared < judged[0].value
     widest = None if claim.class_rate or is_ratio else WIDEST.get(claim.unit)
     return judge_figure(judged[0], interval, higher_is_better, widest)
 
@@ -176,10 +179,14 @@ def _missing(claim: Claim) -> str:
     """Say why nothing was measured."""
     if claim.id in ORDERS:
         return "its cells have not been run"
+    if claim.metric in COMPRESSED:
+        return f"run it with: textbench run {SUITES[claim.paper]}"
     if claim.dataset_here is None:
         return f"there is no data set here for {claim.dataset}"
-    if claim.method_here not in catalogue.methods():
+    if not _is_here(claim.method_here or ""):
         return f"there is no method {claim.method_here} yet"
+    if is_learned(claim):
+        return f"run it with: textbench run {SUITES[claim.paper]}"
     if not (claim.metric_here or claim.class_rate or claim.metric in (*SECONDS, MEGABYTES, SAVED)):
         return f"no run measures {claim.metric.partition(':')[0]} by itself"
     return f"run it with: textbench claims {claim.id} --run"
@@ -227,7 +234,11 @@ def _needed(claim: Claim) -> list[str]:
         needed = [claim.method, judged[1]] if judged and judged[1] else []
     else:
         needed = [claim.method] if claim.metric_here or claim.metric in (MEGABYTES, SAVED) else []
-    return needed if all(METHODS[method] in catalogue.methods() for method in needed) else []
+    return needed if all(_is_here(METHODS[method]) for method in needed) else []
+
+
+def _is_here(method: str) -> bool:
+    return catalogue.parse_method(method)[0] in catalogue.methods()
 
 
 def read_measured() -> dict[str, dict[str, str]]:
@@ -264,13 +275,16 @@ def record(home: Path, entries: Iterable[Entry]) -> int:
 
 def _record(home: Path, id_: str, found: Measurement) -> dict[str, str]:
     from flows.runs import Run
+    from tasks.store import Store
     from tasks.tracking import git_commit
 
     def text(value: float | None) -> str:
         return "" if value is None else repr(round(value, 6))
 
     rows = found.rows
-    digests = Run(home, rows[0]).open("corpus").json("corpus")["sha256"]
+    row = rows[0]
+    corpus = Store(home / "store").open(row["corpus"]) if "corpus" in row else Run(home, row).open("corpus")
+    digests = corpus.json("corpus")["sha256"]
     pairs = [[c.pair, round(c.difference, 6), round(c.p, 6)] for c in found.comparisons]
     trials = sorted({int(row["trials"]) for row in rows})
     options = f" --trials {trials[-1]}" if trials[-1] else ""
@@ -293,7 +307,7 @@ def _record(home: Path, id_: str, found: Measurement) -> dict[str, str]:
         "data_sha256": " ".join(f"{name}={digest}" for name, digest in sorted(digests.items())),
         "commit": git_commit(),
         "hardware": hardware_here(),
-        "command": f"textbench claims {id_} --run{options} --record",
+        "command": row.get("command", f"textbench claims {id_} --run{options} --record"),
         "recorded": datetime.now(UTC).strftime("%Y-%m-%d"),
     }
 

@@ -6,6 +6,7 @@ What is compared, and by which interval, is the rule of `evaluation.verdicts`; h
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,10 @@ Row = Mapping[str, Any]
 Runs = Mapping[int, Row]
 # Claims about the stored features: their size, and what being sparse saves.
 MEGABYTES, SAVED = "feature-megabytes", "sparsity-at-4-percent"
+# Claims about topics and clusters of words, what their metrics begin with.
+LEARNED = ("umass-coherence@10", "p-cluster-given-word")
+# Metrics of the compressive-features paper that its suite's artifacts and runs answer.
+COMPRESSED = ("error-order", "binary-to-relaxed-objective", "feature-count-ratio", "cross-validation-hours")
 
 
 @dataclass(frozen=True)
@@ -55,8 +60,13 @@ class Measurement:
 
 def is_random(method: str) -> bool:
     """Tell whether a method's features change with the seed: it draws random numbers, or its word vectors did."""
-    entry = catalogue.method(method)
+    entry = catalogue.method(catalogue.parse_method(method)[0])
     return entry.is_seeded or "word_vectors" in entry.constant("NEEDS", ())
+
+
+def is_learned(claim: Claim) -> bool:
+    """Tell whether a claim is about topics or clusters, which are read from artifacts of their own."""
+    return claim.metric.partition(":")[0] in LEARNED
 
 
 class Results:
@@ -96,6 +106,10 @@ class Results:
         """Return what the runs say of a claim, None while they say nothing. `claims` go by id."""
         if claim.id in ORDERS:
             return self._order(claim)
+        if claim.metric in COMPRESSED:
+            from flows.papers import _compressive_claims
+
+            return _compressive_claims.answer(self, claim)
         if claim.dataset_here is None or claim.method_here is None:
             return None
         if claim.class_rate:
@@ -104,7 +118,17 @@ class Results:
             return self._seconds(claim, claims)
         if claim.metric in (MEGABYTES, SAVED):
             return self._size(claim)
+        if is_learned(claim):
+            values, rows = self._learned.get(claim.id, ((), ()))
+            return _over_seeds(values, rows) if values else None
         return self._figure(claim) if claim.metric_here else None
+
+    @cached_property
+    def _learned(self) -> Mapping[str, tuple[Sequence[float], Sequence[Row]]]:
+        """By claim what topics and clusters say, a figure a seed, and where it is from."""
+        from flows.papers import _scdv_words
+
+        return _scdv_words.figures(self.home)
 
     def _figure(self, claim: Claim) -> Measurement | None:
         from flows.answers import is_several, tally, testable

@@ -2,7 +2,8 @@
 
 A suite is one part, or a list of `parts`, run in order. A part's keys are datasets, methods, grid (parameters of the
 methods with lists of values: every combination is a method of its own), seeds, trials, protocol, paper, probe, rule,
-timed; with `budgets` it is a label-budget curve of `draws` draws, `stratified` or not.
+timed; with `budgets` it is a label-budget curve of `draws` draws, `stratified` or not; with `pieces` it makes these
+of the cells' features (`flows.pieces`) instead of classifying.
 """
 
 import itertools
@@ -30,6 +31,7 @@ PART_KEYS = {
     "budgets": list,
     "draws": int,
     "stratified": bool,
+    "pieces": list,
 }
 KEYS = {"description": str, "parts": list} | PART_KEYS
 N_DRAWS = 5
@@ -37,13 +39,14 @@ N_DRAWS = 5
 
 @dataclass(frozen=True)
 class Part:
-    """One flow of a suite: a sweep, or with `budgets` a curve."""
+    """One flow of a suite: a sweep, with `budgets` a curve, with `pieces` what is made of features beside cells."""
 
     request: Request
     timed: bool = False
     budgets: tuple[int, ...] = ()
     draws: int = N_DRAWS
     stratified: bool = False
+    pieces: tuple[str, ...] = ()
 
 
 def suites() -> dict[str, Path]:
@@ -96,6 +99,7 @@ def _part(name: str, settings: Mapping[str, Any]) -> Part:
         tuple(settings.get("budgets", ())),
         settings.get("draws", N_DRAWS),
         settings.get("stratified", False),
+        tuple(settings.get("pieces", ())),
     )
 
 

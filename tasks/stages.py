@@ -41,4 +41,12 @@ STAGES = {
     "featurize": _stage("featurize", "Learn a representation and apply it to all documents."),
     "tune": _stage("tune", "Choose parameters and the probe's C by cross-validation on training documents."),
     "evaluate": _stage("evaluate", "Train the probe and score it on the test documents."),
+    "topics": _stage("topics", "Find the first words of what was learned, and how coherent they are."),
+    "senses": _stage("senses", "Look up the clusters that share a word between them."),
+    "values": _stage("values", "Count the values of the document vectors."),
+    "embedding": _stage("embedding", "Place the test documents in the plane (t-SNE)."),
+    "classes": _stage("classes", "Keep the documents of some classes."),
+    "resamples": _stage("resamples", "Train on draws of the training documents and count the errors."),
+    "components": _stage("components", "Find the pair of principal components that shows the classes best."),
+    "compression_path": _stage("compression_path", "Compress at one pointer cost after another."),
 }

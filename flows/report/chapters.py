@@ -12,6 +12,7 @@ from flows.report import (
     classes,
     costs,
     curves,
+    exhibits,
     papers,
     provenance,
     ranks,
@@ -62,7 +63,7 @@ def chapters(evidence: Evidence, entries: "Sequence[Entry]") -> list[Chapter]:
         _which(evidence, found, entries),
         _sure(evidence, found),
         _costs(found, evidence),
-        _papers(entries),
+        _papers(entries, exhibits.shown(evidence)),
         _made(evidence, entries),
     ]
 
@@ -245,7 +246,7 @@ def _cost_answer(board: Board) -> str | None:
     )
 
 
-def _papers(entries: "Sequence[Entry]") -> Chapter:
+def _papers(entries: "Sequence[Entry]", remade: Sequence[exhibits.Shown]) -> Chapter:
     counts = Counter(entry.verdict.kind for entry in entries)
     listed = ", ".join(f"{counts[kind]} {kind}" for kind in papers.KINDS if counts[kind])
     n_here, n_kept = (sum(bool(getattr(e, which)) for e in entries) for which in ("fresh", "recorded"))
@@ -265,6 +266,10 @@ def _papers(entries: "Sequence[Entry]") -> Chapter:
     ]
     if pictures:
         sections.append(Section("held", "Published beside measured", figures=pictures))
+    sections += [
+        Section(f"exhibits-{one.suite}", one.title, LOCAL, figures=one.figures, tables=one.tables)
+        for one in remade
+    ]
     sections.append(Section("ledger", "The ledger", tables=[papers.ledger(entries)]))
     return Chapter("papers", "What did the papers claim?", answer, lines, sections)
 

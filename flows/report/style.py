@@ -72,11 +72,15 @@ def inline(figure: Any, name: str, title: str, description: str) -> str:
 
     `description` says in words what the picture shows.
     """
-    from html import escape
-
     stream = io.StringIO()
     figure.savefig(stream, format="svg", metadata={"Date": None}, transparent=True)
-    svg = stream.getvalue()
+    return element(stream.getvalue(), name, title, description)
+
+
+def element(svg: str, name: str, title: str, description: str) -> str:
+    """Return a figure of this style that was written as SVG as an element for a page, as `inline` does."""
+    from html import escape
+
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'\bid="', f'id="{name}-', svg)

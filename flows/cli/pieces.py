@@ -1,0 +1,40 @@
+"""The part of `textbench run SUITE` that makes pieces."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from flows.suites import Part
+
+
+def run_pieces(home: Path, part: "Part", as_json: bool) -> list[dict[str, Any]]:
+    """Run the flow `pieces` for a part of a suite and return a row a piece."""
+    from flows.cli.start import run_flow
+    from flows.pieces import plan_pieces
+    from tasks.store import Store
+
+    request, store = part.request, Store(home / "store")
+    planned = plan_pieces(request, part.pieces)
+    arguments = {"stages": list(part.pieces)} | {
+        field: getattr(request, field)
+        for field in ("datasets", "methods", "seeds", "protocol", "name", "rule", "paper")
+    }
+    is_new = not all(store.has(piece.reference) for piece in planned)
+    rows, _ = run_flow(home, "flows.make_pieces:pieces", arguments, planned, as_json=as_json, is_new=is_new)
+    return rows
+
+
+def print_pieces(home: Path, part: "Part", as_json: bool) -> None:
+    """Print the pieces of a part and whether each is stored; compute nothing."""
+    from flows.pieces import plan_pieces
+    from tasks.store import Store
+
+    store = Store(home / "store")
+    for piece in plan_pieces(part.request, part.pieces):
+        is_stored = store.has(piece.reference)
+        if as_json:
+            names = ("dataset", "method", "protocol", "seed", "stage")
+            print(json.dumps({name: getattr(piece, name) for name in names} | {"stored": is_stored}))
+        else:
+            print(f"{piece.label}: {'stored' if is_stored else 'to be made'}")

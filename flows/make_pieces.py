@@ -1,0 +1,54 @@
+"""The flow `pieces`: make what a paper shows that is no result of a cell, cached and resumable."""
+
+from typing import Any
+
+from prefect import flow
+from prefect.states import Completed, Failed, State
+
+from flows.cells import Protocol, Request
+from flows.engine import execute
+from flows.home import home_folder
+from flows.pieces import Piece, plan_pieces
+from flows.recording import announce
+from flows.squares import empty_row, spent
+from tasks.isolate import n_cores, warm
+from tasks.store import Store, remove_leftovers
+
+
+@flow(name="pieces", flow_run_name="{name}", log_prints=False)
+def pieces(
+    stages: list[str],
+    datasets: list[str],
+    methods: list[str],
+    seeds: list[int],
+    protocol: Protocol = "honest",
+    name: str = "pieces",
+    rule: str | None = None,
+    paper: str | None = None,
+) -> State[Any]:
+    """Make the artifact of every stage for every method on every data set, once a seed.
+
+    The arguments are those of `flows.cells.Request`; what is stored is not made again. The run fails when a piece
+    fails; the others are finished first.
+    """
+    request = Request(datasets, methods, seeds, protocol, name=name, rule=rule, paper=paper)
+    planned = plan_pieces(request, stages)
+    store = Store(home_folder() / "store")
+    remove_leftovers(store.root)
+    stored = {piece.key for piece in planned if store.has(piece.reference)}
+    if len(stored) < len(planned):
+        warm()
+    errors = []
+
+    def finish(piece: Piece, error: str | None) -> None:
+        result = empty_row(piece, error, paper=paper, params={})
+        if error is None:
+            result |= spent(piece.references, store) | {"cached": piece.key in stored}
+        else:
+            errors.append(error)
+        announce(piece, result | {"stage": piece.stage})
+
+    execute(planned, store, n_cores(), finish)
+    if errors:
+        return Failed(message=f"{len(errors)} of {len(planned)} pieces failed")
+    return Completed(message=f"{len(planned)} pieces")

@@ -1,0 +1,77 @@
+"""Chapter four, the papers' own figures and tables: what `flows.papers` remakes, as figures and tables of the page."""
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from flows.papers import Exhibit, exhibits
+from flows.report import style
+from flows.report.boards import LOCAL
+from flows.report.charts import Figure
+from flows.report.evidence import Evidence
+from flows.report.tables import NOTHING, Cell, Table
+from flows.suites import suites
+
+FOLDED = 12  # rows from which on a table is folded under its figure
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The exhibits of a suite, as figures and tables of the page."""
+
+    suite: str
+    title: str
+    figures: Sequence[Figure]
+    tables: Sequence[Table]
+
+
+def shown(evidence: Evidence) -> list[Shown]:
+    """Return what the suites show that local runs belong to."""
+    found = []
+    for suite in suites():
+        made = exhibits(evidence.home, suite) if suite in _names(evidence) else []
+        if made:
+            figures = [figure(suite, one) for one in made if one.draw is not None]
+            tables = [table(suite, one) for one in made if one.header]
+            found.append(
+                Shown(suite, f"Suite {suite}: the paper's figures and tables, remade", figures, tables)
+            )
+    return found
+
+
+def _names(evidence: Evidence) -> set[str]:
+    """Return the suites and sweeps of the local runs; asking each suite for its cells takes seconds."""
+    rows: list[Mapping[str, Any]] = [*evidence.rows, *evidence.budgets]
+    asked = {(row.get("request") or {}).get("name", "") for row in rows}
+    return asked | {name.rpartition("-")[0] for row in rows for name in row["sweeps"]}
+
+
+def figure(suite: str, exhibit: Exhibit) -> Figure:
+    """Return an exhibit's picture, its colours those of the page."""
+    assert exhibit.draw is not None
+    name = f"fig-{suite}-{exhibit.name}"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "picture.svg"
+        exhibit.draw(path)
+        svg = style.element(path.read_text("utf-8"), name, exhibit.title, exhibit.caption)
+    return Figure(name, f"{exhibit.title}. {exhibit.caption}", svg)
+
+
+def table(suite: str, exhibit: Exhibit) -> Table:
+    """Return an exhibit's figures as a table; where there is a picture, the words are under that."""
+    headings = [(heading, heading) for heading in exhibit.header]
+    rows = [[_cell(value) for value in row] for row in exhibit.rows]
+    note = "" if exhibit.draw is not None else exhibit.caption
+    title = f"{exhibit.title}, in figures" if exhibit.draw is not None else exhibit.title
+    is_folded = exhibit.draw is not None and len(rows) >= FOLDED
+    return Table(f"{suite}-{exhibit.name}", title, headings, rows, note, LOCAL, is_folded=is_folded)
+
+
+def _cell(value: Any) -> Cell:
+    if value is None or value != value:
+        return NOTHING
+    if isinstance(value, float):
+        return Cell(f"{value:,.2f}" if abs(value) >= 1 else f"{value:.3g}", value)
+    return Cell(f"{value:,}", value) if isinstance(value, int) else Cell(str(value))
