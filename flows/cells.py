@@ -7,7 +7,17 @@ from pathlib import Path
 from typing import Any, Literal
 
 from flows.squares import Square, empty_row, spent
-from tasks import InputError, audit, catalogue, evaluate, featurize, ingest, tune, vectorize
+from tasks import (
+    InputError,
+    audit,
+    catalogue,
+    evaluate,
+    featurize,
+    ingest,
+    labelled_features,
+    tune,
+    vectorize,
+)
 from tasks.recipe import Reference
 from tasks.store import Store, write_json
 
@@ -182,6 +192,7 @@ def _cell(request: Request, terms: _Terms, method: _Method, seed: int) -> Cell:
         method.recipe_name,
         bool(request.trials or request.search_seconds),
     )
+    labelled_features.check_budget(name, method.params, request.labels)
     rule = asdict(token_rule(terms.rule))
     rule["max_n"] = max(rule["max_n"], method.entry.constant("MAX_N", 1))
     vectors = vectorize.reference(corpus, rule, terms.transductive)

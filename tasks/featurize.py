@@ -21,8 +21,13 @@ def reference(vectors: Reference, method: str, params: Mapping[str, Any], seed: 
     """Return the features artifact: train and test features (csr or float32), and the fitted method's arrays.
 
     A method without `random_state` gives the same artifact for every seed, unless it needs word vectors: they are
-    an artifact of their own, which every method and setting that does not change them shares.
+    an artifact of their own, which every method and setting that does not change them shares. What reads labels is
+    fitted by `tasks.labelled_features`.
     """
+    from tasks import labelled_features
+
+    if labelled_features.reads_labels(method, params):
+        return labelled_features.reference(vectors, method, params, seed)
     entry = catalogue.method(method)
     own = {name: value for name, value in params.items() if not name.startswith(PREFIX)}
     recipe = {"method": method, "params": own, "seed": seed if entry.is_seeded else None}
@@ -50,10 +55,10 @@ def compute(job: "Job") -> None:
         features = featurizer.transform(train)
     else:
         features = featurizer.fit_transform(train, **needed)
-    width = _check(features, "training", _length(train))
+    width = checked_width(features, "training", n_documents(train))
     job.save_matrix("train", features)
     features = featurizer.transform(test)
-    _check(features, "test", _length(test), width)
+    checked_width(features, "test", n_documents(test), width)
     job.save_matrix("test", features)
     save_arrays(job, "model", featurizer.to_arrays())
 
@@ -77,11 +82,14 @@ def _stacked(train: Any, test: Any) -> Any:
     )
 
 
-def _length(documents: Any) -> int:
+def n_documents(documents: Any) -> int:
+    """Return how many documents `documents` gave."""
     return documents.shape[0] if hasattr(documents, "shape") else len(documents)
 
 
-def _check(features: "np.ndarray | csr_matrix", part: str, n_documents: int, width: int | None = None) -> int:
+def checked_width(
+    features: "np.ndarray | csr_matrix", part: str, n_documents: int, width: int | None = None
+) -> int:
     """Refuse features of the wrong shape or with values that are not finite; return their number of columns."""
     import numpy as np
     import scipy.sparse

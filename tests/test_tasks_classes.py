@@ -1,12 +1,14 @@
 """The corpus of some classes: documents and targets as chosen, in the data set's order; labelled features on it."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from featurizers.lz77 import ORDERS, READS_LABELS, Lz77
-from tasks import InputError, classes, labelled_features, vectorize
+from flows.cells import Request, plan
+from tasks import InputError, classes, featurize, labelled_features, vectorize
 from tasks.datasets import Corpus
 from tasks.ingest import read_corpus, read_targets, write_corpus
 from tasks.recipe import Reference
@@ -65,17 +67,20 @@ def test_labels_of_training_documents_alone_are_read(tmp_path: Path, order: str,
 
 def test_only_a_method_that_says_so_reads_labels() -> None:
     vectors = vectorize.reference(SOME, RULE, False)
-    assert labelled_features.reads_labels("lz77", {"order": "by_class"})
+    by_class = featurize.reference(vectors, "lz77", {"order": "by_class"}, 0)
+    assert by_class == labelled_features.reference(vectors, "lz77", {"order": "by_class"}, 0)
+    assert (by_class.stage, by_class.inputs["corpus"]) == ("featurize", SOME)
     for method, params in (("lz77", {"order": "random"}), ("lz77", {}), ("compressive", {}), ("tfidf", {})):
         assert not labelled_features.reads_labels(method, params)
-        with pytest.raises(InputError, match="reads no labels"):
-            labelled_features.reference(vectors, method, params, 0)
+        assert "corpus" not in featurize.reference(vectors, method, params, 0).inputs
 
 
 def test_labels_are_refused_under_a_budget() -> None:
-    vectors = vectorize.reference(SOME, RULE, False)
+    request = Request(["r8"], ["lz77(order='by_class')"], labels={"budget": 4, "draw": 0})
     with pytest.raises(InputError, match=r"lz77\(order='by_class'\) reads the classes .* got a budget of 4"):
-        labelled_features.reference(vectors, "lz77", {"order": "by_class"}, 0, {"budget": 4, "draw": 0})
+        plan(request)
+    assert plan(replace(request, labels={}))
+    assert plan(replace(request, methods=["lz77(order='random')"]))
 
 
 @pytest.mark.parametrize("order", ORDERS)

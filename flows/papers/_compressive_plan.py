@@ -15,7 +15,6 @@ from tasks import (
     compression_path,
     featurize,
     ingest,
-    labelled_features,
     resamples,
     vectorize,
 )
@@ -125,12 +124,11 @@ def _before(
     chosen = classes.reference(corpus, [GROUPS[group] for group in groups])
     vectors = vectorize.reference(chosen, asdict(token_rule(RULE)), transductive)
     name, params = catalogue.parse_method(method)
-    made = labelled_features if labelled_features.reads_labels(name, params) else featurize
     return {
         "ingest": corpus,
         "classes": chosen,
         "vectorize": vectors,
-        "featurize": made.reference(vectors, name, params, seed),
+        "featurize": featurize.reference(vectors, name, params, seed),
     }
 
 
