@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 TOLERANCE = 1e-3
 GAP = 1e-5
 FEW = 4096  # documents whose Gram matrix is kept: 134 MB
+# Newton steps cost about s^3/3 each for s documents inside the margin, passes of dual descent s times the values of a
+# document, and more of them the larger C is. Steps are quicker up to s^2 = SMALL + WORTH * values (Reuters-65, 100 to
+# 3,000 full columns).
+SMALL, WORTH = 50_000, 100
 COLUMNS = 2048  # of the dense block that are made float64 at a time
 # Sums may be reordered, which vector instructions need; nothing else is relaxed.
 REORDERED = {"reassoc", "contract", "nsz"}
@@ -70,7 +74,7 @@ class DualPath:
         """
         start = self._last.get(problem)
         sign = np.where(positive, 1.0, -1.0)
-        if start is not None and len(sign) <= FEW and self._follow(start, sign, C):
+        if start is not None and self._is_small(start) and self._follow(start, sign, C):
             return *self._coefficients(start), True
         if start is None:
             sizes = (len(positive), self.dense.shape[1], self.sparse.shape[1], 1)
@@ -101,6 +105,10 @@ class DualPath:
         coefficients = np.empty(len(self.full))
         coefficients[self.full], coefficients[~self.full] = dense / self.scale, sparse / self.scale
         return coefficients, float(bias[0])
+
+    def _is_small(self, last: tuple[np.ndarray, ...]) -> bool:
+        n_documents, n_values = len(self.square), self.dense.shape[1] + self.sparse.nnz / len(self.square)
+        return n_documents <= FEW and np.count_nonzero(last[0]) ** 2 <= SMALL + WORTH * n_values
 
     def _follow(self, last: tuple[np.ndarray, ...], sign: np.ndarray, C: float) -> bool:
         """Turn the last solution, in place, into that for C; False, and nothing done, where steps run out."""

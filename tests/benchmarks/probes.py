@@ -7,7 +7,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, hstack
 from threadpoolctl import threadpool_limits
 
-from evaluation import probes
+from evaluation import dual_descent, probes
 from featurizers import counts, lsi, tfidf
 from tasks import catalogue
 from tasks.tokens import token_rule, vectorize
@@ -26,6 +26,19 @@ def path(
         fitted = list(probes.LinearSVMProbe().fit_path(X, y, c_path))
         seconds = time.process_time() - started
     return [probe.predict(X_test) for probe in fitted], seconds
+
+
+def few_labels(X: csr_matrix, y: np.ndarray, X_test: csr_matrix) -> None:
+    """Print the seconds of a path with few labels, with the finite Newton method and by dual descent alone."""
+    for n_labels in (667, 1667, 3667):
+        some = np.sort(np.random.default_rng(0).permutation(X.shape[0])[:n_labels])
+        newton, newton_seconds = path(X[some], y[some], X_test)
+        with patch.object(dual_descent, "FEW", 0):
+            descent, descent_seconds = path(X[some], y[some], X_test)
+        different = sum((one != other).sum() for one, other in zip(newton, descent, strict=True))
+        ratio = descent_seconds / newton_seconds
+        print(f"  {n_labels:,} labels: finite Newton {newton_seconds:.2f} CPU seconds, dual descent alone")
+        print(f"    {descent_seconds:.2f} ({ratio:.1f} times as long); {different} classes differ")
 
 
 def main() -> None:
@@ -58,3 +71,4 @@ def main() -> None:
             print(f"  C = {C:4}: accuracy {accuracies}; {different} of {len(y_test)} documents differ")
         for C, answer, truth in zip(TIGHT_PATH, ours, tight, strict=False):
             print(f"  C = {C:4}: {(answer != truth).sum()} differ from LIBLINEAR at {TIGHT:.0e}")
+        few_labels(X, labels, X_test)
