@@ -22,6 +22,7 @@ import threading
 import time
 import tomllib
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -29,9 +30,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from flows import locks, ports
+from flows.ports import HOST
 from tasks import InputError
 
-HOST = "127.0.0.1"
 IDLE_VARIABLE = "TEXTBENCH_SERVER_IDLE_SECONDS"
 IDLE_SECONDS = 1800.0
 # The address that `environment` hands out: what equals it is ours, not something the user configured.
@@ -103,8 +105,9 @@ def environment(home: Path, api_url: str) -> dict[str, str]:
     if configured_api_url() == api_url:
         return quiet
     direct = os.environ.get("no_proxy") or os.environ.get("NO_PROXY") or ""
-    if HOST not in direct.split(","):
-        direct = f"{direct},{HOST}".lstrip(",")
+    for host in (HOST, urllib.parse.urlsplit(api_url).hostname or HOST):
+        if host not in direct.split(","):
+            direct = f"{direct},{host}".lstrip(",")
     own = {
         "PREFECT_HOME": str(folder(home)),
         "PREFECT_PROFILE": "ephemeral",  # built in: the user's profiles do not exist in this home
@@ -117,10 +120,11 @@ def environment(home: Path, api_url: str) -> dict[str, str]:
     return quiet | own
 
 
-def start(home: Path) -> ServerInfo:
+def start(home: Path, host: str = HOST, port: int = 0) -> ServerInfo:
     """Find the server to use, or begin to start one, and return at once: `wait` waits until it answers.
 
-    Raises InputError when the settings are bad and ServerError when a server is there but does not say where.
+    A new one listens on `host` and `port`, 0 for any that is free. Raises InputError when the settings are bad or
+    the port is in use, and ServerError when a server is there but does not say where.
     """
     url = configured_api_url()
     if url is not None:
@@ -129,11 +133,11 @@ def start(home: Path) -> ServerInfo:
     folder(home).mkdir(parents=True, exist_ok=True)
     deadline = time.monotonic() + STOP_SECONDS
     while time.monotonic() < deadline:
-        with _locked(folder(home) / "start.lock"):
-            lock = _take(folder(home) / "running.lock")
+        with locks.held(folder(home) / "start.lock"):
+            lock = locks.take(folder(home) / "running.lock")
             if lock is not None:
                 try:
-                    state = _spawn(home, lock)
+                    state = _spawn(home, lock, host, port)
                 finally:
                     os.close(lock)  # the supervisor has its own copy
                 return _info(home, state, started_here=True)
@@ -207,7 +211,7 @@ def stop(home: Path) -> bool:
     """
     if not folder(home).exists():
         return False
-    with _locked(folder(home) / "start.lock"):
+    with locks.held(folder(home) / "start.lock"):
         state = read_state(home)
         was_running = not _released(home)
         if was_running and state:
@@ -228,7 +232,7 @@ def stop(home: Path) -> bool:
 def hold(home: Path) -> Iterator[None]:
     """Keep the server from its idle shutdown as long as this context, or the process, lives."""
     folder(home).mkdir(parents=True, exist_ok=True)
-    with _locked(folder(home) / "users.lock", fcntl.LOCK_SH):
+    with locks.held(folder(home) / "users.lock", fcntl.LOCK_SH):
         touch(home)
         try:
             yield
@@ -267,18 +271,17 @@ def read_state(home: Path) -> dict[str, Any]:
         return {}
 
 
-def _spawn(home: Path, lock: int) -> dict[str, Any]:
+def _spawn(home: Path, lock: int, host: str, port: int) -> dict[str, Any]:
     """Start the supervisor with the lock that says it runs and a socket whose port nobody else can take."""
-    with socket.socket() as listener:
-        listener.bind((HOST, 0))
+    with _listener(host, port) as listener:
         port = listener.getsockname()[1]
-        api_url = f"http://{HOST}:{port}/api"
+        api_url = f"http://{ports.reached_at(host)}:{port}/api"
         touch(home)
         with (folder(home) / "server.log").open("wb") as log:
             supervisor = subprocess.Popen(
                 [sys.executable, "-m", "flows.supervisor", str(home), str(lock), str(listener.fileno())],
                 pass_fds=(lock, listener.fileno()),
-                env=os.environ | _server_environment(home, api_url, port),
+                env=os.environ | _server_environment(home, api_url, host, port),
                 cwd=folder(home),  # Prefect reads settings from its working folder: not from the user's
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -293,12 +296,20 @@ def _spawn(home: Path, lock: int) -> dict[str, Any]:
     return state
 
 
-def _server_environment(home: Path, api_url: str, port: int) -> dict[str, str]:
+def _listener(host: str, port: int) -> socket.socket:
+    try:
+        return ports.listen(host, port)
+    except OSError as error:
+        raise InputError(f"port {port} on {host} cannot be listened on: {error.strerror}") from error
+
+
+def _server_environment(home: Path, api_url: str, host: str, port: int) -> dict[str, str]:
     """Return the variables of the server itself: the client's, its address, and nothing it does not need."""
     return environment(home, api_url) | {
-        "PREFECT_SERVER_API_HOST": HOST,
+        "PREFECT_SERVER_API_HOST": host,
         "PREFECT_SERVER_API_PORT": str(port),
-        "PREFECT_SERVER_UI_API_URL": api_url,  # or the page looks for port 4200
+        # Or the page looks for port 4200. From other machines it is reached under a name we do not know.
+        "PREFECT_SERVER_UI_API_URL": api_url if ports.is_loopback(host) else "/api",
         "PREFECT_SERVER_UI_SHOW_PROMOTIONAL_CONTENT": "false",
         "PREFECT_SERVER_LOGGING_LEVEL": "WARNING",
         # Block types are registered when first used; registering them all costs 1-2 s of a first start.
@@ -311,44 +322,17 @@ def _info(home: Path, state: dict[str, Any], started_here: bool) -> ServerInfo:
     return ServerInfo(home, url, url.removesuffix("/api"), state["pid"], state["port"], started_here, False)
 
 
-@contextmanager
-def _locked(path: Path, mode: int = fcntl.LOCK_EX) -> Iterator[None]:
-    """Hold a lock on a file, made if missing; it dies with the process."""
-    with path.open("ab") as file:
-        fcntl.flock(file, mode)
-        yield
-
-
-def _take(path: Path) -> int | None:
-    """Return a descriptor holding the exclusive lock on `path`, or None when somebody else holds it."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        return None
-    return descriptor
-
-
 def _running(home: Path) -> bool:
     """Say whether a supervisor lives. Under the start lock: two who try a lock at once mislead each other."""
     if not folder(home).exists():
         return False
-    with _locked(folder(home) / "start.lock"):
+    with locks.held(folder(home) / "start.lock"):
         return not _released(home)
 
 
 def _released(home: Path, seconds: float = 0.0) -> bool:
     """Say whether `running.lock` is free, waiting for it at most `seconds`; call it under the start lock."""
-    deadline = time.monotonic() + seconds
-    while True:
-        lock = _take(folder(home) / "running.lock")
-        if lock is not None:
-            os.close(lock)
-            return True
-        if time.monotonic() >= deadline:
-            return False
-        time.sleep(0.05)
+    return locks.is_free(folder(home) / "running.lock", seconds)
 
 
 def _log_tail(home: Path) -> str:

@@ -1,7 +1,7 @@
 """The stages as Prefect tasks: each asks the store for one artifact, which computes what is missing.
 
-Prefect's cache sits on top of the store under the same key, so that the Prefect page shows Cached; the store is what a
-resumed run trusts.
+Prefect's cache sits on top of the store under the same key, so that the Prefect page shows Cached, as it does where the
+store alone has the artifact; the store is what a resumed run trusts.
 """
 
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 from prefect import Task, task
 from prefect.cache_policies import CacheKeyFnPolicy
 from prefect.context import TaskRunContext
+from prefect.states import Completed
 
 from tasks.recipe import Reference
 from tasks.store import Store
@@ -20,9 +21,11 @@ def _key_if_stored(context: TaskRunContext, parameters: dict[str, Any]) -> str |
 
 
 def _stage(name: str, description: str) -> "Task[Any, Any]":
-    def run(reference: Reference, store: Store) -> dict[str, Any]:
+    def run(reference: Reference, store: Store) -> Any:
+        was_stored = store.has(reference)
         meta = store.ensure(reference)
-        return {"key": reference.key, "seconds": meta["seconds"], "peak_mb": meta["peak_mb"]}
+        found = {"key": reference.key, "seconds": meta["seconds"], "peak_mb": meta["peak_mb"]}
+        return Completed(name="Cached", data=found) if was_stored else found
 
     run.__doc__ = description
     return task(

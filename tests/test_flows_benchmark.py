@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from flows import server as prefect_server
 from tests.commands import PROJECT, copied, rows_of, start, textbench
 
 FIELDS = {
@@ -34,9 +35,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def server(home: Path) -> dict[str, str]:
     """The variables that make other results folders use the server of `home`."""
-    textbench("up", home=home)
-    status = json.loads(textbench("status", "--json", home=home)[0])
-    return {"PREFECT_API_URL": status["prefect"]["address"]}
+    return {"PREFECT_API_URL": prefect_server.wait(prefect_server.start(home)).api_url}
 
 
 @pytest.fixture(scope="module")

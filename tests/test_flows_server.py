@@ -160,7 +160,11 @@ def test_status_command_prints_one_line_of_json(kept, monkeypatch, capsys):
     monkeypatch.setenv("TEXTBENCH_HOME", str(info.home))
     status(json=True)
     expected = {"address": info.api_url, "healthy": True, "pid": info.pid, "configured": False}
-    assert json.loads(capsys.readouterr().out) == {"prefect": expected}
+    found = json.loads(capsys.readouterr().out)
+    assert found.pop("prefect") == expected | {"page": info.ui_url}
+    assert not any(
+        state["address"] or state["healthy"] for state in found.values()
+    )  # a server and nothing else
 
 
 def test_runs_of_a_killed_process_are_crashed_and_others_left_alone(kept):

@@ -1,23 +1,31 @@
-"""`textbench status`: which Prefect server is used, and whether it answers."""
+"""`textbench status`: which services are used, where they are, and whether they answer."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 
 def status(json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False) -> None:
-    """Say which Prefect server a command would use and whether it answers."""
+    """Say where the Prefect server, its worker and MLflow's page are, and whether they answer."""
     from json import dumps
 
-    from flows import server
+    from flows import services
     from flows.home import home_folder
 
-    found = server.status(home_folder())
+    found = services.status(home_folder())
     if json:
-        typer.echo(dumps({"prefect": found}))
-    elif found["address"] is None:
-        typer.echo("no Prefect server is running; the next command that needs one starts it")
-    else:
-        whose = "configured" if found["configured"] else f"started by textbench, pid {found['pid']}"
-        answer = "answers" if found["healthy"] else "does not answer"
-        typer.echo(f"Prefect at {found['address']} ({whose}) {answer}")
+        typer.echo(dumps(found))
+        return
+    for name, state in found.items():
+        typer.echo(f"{name:8} {_line(name, state)}")
+
+
+def _line(name: str, state: dict[str, Any]) -> str:
+    if state["address"] is None:
+        how = "the next command that needs one starts it" if name == "prefect" else "textbench up starts it"
+        return f"is not running; {how}"
+    whose = "configured" if state["configured"] else f"started by textbench, pid {state['pid']}"
+    if name == "worker":
+        when = f", nightly at {state['nightly']} UTC" if state["nightly"] else ""
+        return f"{'is ready' if state['healthy'] else 'is starting'} ({whose}){when}"
+    return f"{'answers' if state['healthy'] else 'does not answer'} at {state['page']} ({whose})"

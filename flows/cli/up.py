@@ -1,27 +1,137 @@
-"""`textbench up`: start the Prefect server and keep it."""
+"""`textbench up`: start the Prefect server, a worker for its page, and MLflow's page, and keep them."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from tasks import InputError
 
-def up(json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False) -> None:
-    """Start the Prefect server, unless one is configured or running, and print where its page is.
+PREFECT_PORT, MLFLOW_PORT = 4200, 5000  # what both are known by
+NO_SCHEDULE = "off"
 
-    It stops by itself after half an hour without use ($TEXTBENCH_SERVER_IDLE_SECONDS), or by `down`.
+
+def up(
+    port: Annotated[
+        int | None, typer.Option(help="Port of Prefect's page.", show_default="4200 or the next free one")
+    ] = None,
+    mlflow_port: Annotated[
+        int | None, typer.Option(help="Port of MLflow's page.", show_default="5000 or the next free one")
+    ] = None,
+    host: Annotated[
+        str,
+        typer.Option(
+            help="Address to listen on; other than loopback lets other machines in, without a password."
+        ),
+    ] = "127.0.0.1",
+    nightly: Annotated[
+        str | None,
+        typer.Option(help="When the flow nightly runs, as cron in UTC, or off.", show_default="0 2 * * *"),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
+) -> None:
+    """Start what does not run yet, in the background, and print where the pages are: Prefect's and MLflow's.
+
+    Runs can then be started from Prefect's page. All stays up until `textbench down`.
     """
     from json import dumps
 
     from rich.console import Console
 
-    from flows import server
+    from flows import ports, server, services
     from flows.home import home_folder
 
     home = home_folder()
+    cron = _schedule(nightly)
+    if not ports.is_loopback(host):
+        typer.echo(
+            f"textbench: warning: --host {host} lets other machines in: whoever reaches the pages can read all "
+            "results and start runs here, without a password",
+            err=True,
+        )
+    _require_same(home, port, mlflow_port, nightly)
     try:
-        with Console(stderr=True).status("starting the Prefect server"):
-            info = server.wait(server.start(home))
+        with Console(stderr=True).status("starting Prefect, its worker, and MLflow's page"):
+            _start(home, host, port, mlflow_port, cron)
     except server.ServerError as error:
         typer.echo(f"textbench: {error}", err=True)
         raise typer.Exit(1) from error
-    typer.echo(dumps({"prefect": server.status(home)}) if json else info.ui_url)
+    found = services.status(home)
+    if json:
+        typer.echo(dumps(found))
+        return
+    typer.echo(f"Prefect  {found['prefect']['page']}")
+    typer.echo(f"MLflow   {found['mlflow']['page']}")
+    when = found["worker"]["nightly"]
+    typer.echo(
+        f"worker   runs what is started on Prefect's page{f', and nightly at {when} UTC' if when else ''}"
+    )
+    typer.echo(f"logs     {services.folder(home)}, {server.folder(home) / 'server.log'}")
+
+
+def _schedule(nightly: str | None) -> str | None:
+    """Return the schedule that was asked for, None for none. Raises InputError for what is not cron."""
+    from flows.services import NIGHTLY_CRON
+
+    if nightly is None:
+        return NIGHTLY_CRON
+    if nightly == NO_SCHEDULE:
+        return None
+    from prefect.client.schemas.schedules import CronSchedule
+
+    try:
+        CronSchedule(cron=nightly, timezone="UTC")
+    except ValueError as error:
+        raise InputError(
+            f"--nightly is cron (minute hour day month weekday), such as {NIGHTLY_CRON!r}, or {NO_SCHEDULE}, "
+            f"got {nightly!r}"
+        ) from error
+    return nightly
+
+
+def _require_same(home: Path, port: int | None, mlflow_port: int | None, nightly: str | None) -> None:
+    """Refuse to move or change what runs already: it may be at work."""
+    from urllib.parse import urlsplit
+
+    from flows import services
+
+    found = services.status(home)
+    for option, asked, name in (("--port", port, "prefect"), ("--mlflow-port", mlflow_port, "mlflow")):
+        address = found[name]["address"]
+        if asked is not None and address and urlsplit(address).port != asked:
+            raise InputError(f"{option} {asked}: {name} already runs at {address}; textbench down stops it")
+    worker = found["worker"]
+    if nightly is not None and worker["address"] and worker["nightly"] != _schedule(nightly):
+        raise InputError(
+            f"--nightly {nightly}: the worker already runs, with nightly {worker['nightly'] or NO_SCHEDULE}; "
+            "textbench down stops it"
+        )
+
+
+def _start(home: Path, host: str, port: int | None, mlflow_port: int | None, cron: str | None) -> None:
+    """Start all three at once and wait until they answer."""
+    from flows import ports, server, services
+
+    found = services.status(home)
+    taken: list[int] = []
+    if found["prefect"]["address"] is None:
+        chosen, said = ports.choose("--port", host, port, PREFECT_PORT)
+        taken.append(chosen)
+        _say(said)
+        info = server.start(home, host, chosen)
+    else:
+        info = server.start(home)
+    if found["mlflow"]["address"] is None:
+        chosen, said = ports.choose("--mlflow-port", host, mlflow_port, MLFLOW_PORT, taken)
+        _say(said)
+        services.start_mlflow(home, host, chosen)
+    services.start_worker(home, info.api_url, cron)
+    server.wait(info, services.START_SECONDS)
+    if not services.status(home)["mlflow"]["configured"]:
+        services.wait(home, services.MLFLOW)
+    services.wait(home, services.WORKER)
+
+
+def _say(text: str) -> None:
+    if text:
+        typer.echo(f"textbench: {text}", err=True)

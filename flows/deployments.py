@@ -1,0 +1,226 @@
+"""The flows as Prefect's page offers them: forms with choices, bounds and defaults, in front of the flows of the house.
+
+Each function here takes the fields of one form, runs the flow of the same name, and shows its results as artifacts of
+the run. Choices are read from the catalogue when this module is imported, by the worker as it starts.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+
+from prefect import flow
+from prefect.states import Failed, State
+from pydantic import Field
+
+from flows import artifacts
+from flows import benchmark as sweeps
+from flows import label_budget as budgets_flow
+from flows import retrieval as retrieval_flow
+from flows.cells import Protocol, Request, plan
+from flows.curves import plan_curves
+from flows.engine import task_runner
+from flows.home import home_folder
+from flows.rankings import COLLECTIONS, RANKERS
+from flows.services import NIGHTLY_CRON
+from flows.suites import read_suite
+from tasks import InputError, catalogue
+
+PROTOCOLS_OWN = "the protocol's"
+
+if TYPE_CHECKING:
+    from prefect.deployments.runner import RunnerDeployment
+
+    DataSet: TypeAlias = str
+    Method: TypeAlias = str
+    Collection: TypeAlias = str
+    RankerName: TypeAlias = str
+    Probe: TypeAlias = str
+else:
+    from evaluation.probes import PROBES
+
+    DataSet = Literal[tuple(catalogue.datasets())]
+    Method = Literal[tuple(catalogue.methods())]
+    Collection = Literal[COLLECTIONS]
+    RankerName = Literal[RANKERS]
+    Probe = Literal[(PROTOCOLS_OWN, *PROBES)]
+
+QUICK = read_suite("quick")
+FEW_METHODS, FEW_RANKERS = ["tfidf", "nb"], ["bm25", "tfidf", "lm"]
+BUDGETS, EVERY_COLLECTION = [100, 200, 500, 1000, 2000, 5000], list(COLLECTIONS)
+NAME = "by-form"  # of the deployments, and how sweeps that were started here begin in MLflow
+
+
+def about(text: str, **bounds: Any) -> Any:
+    """Return the pydantic field of a parameter: its description in the form, and its bounds."""
+    # Prefect puts a description of its own, none, in the place of pydantic's; what is extra it leaves alone.
+    return Field(json_schema_extra={"description": text}, **bounds)
+
+
+Seeds = Annotated[int, about("Run seeds 0 .. N-1; intervals need at least 2.", ge=1, le=1000)]
+Trials = Annotated[int, about("Settings tried for each method; 0 runs its defaults.", ge=0, le=10_000)]
+DataSets = Annotated[
+    list[DataSet], about("Data sets; what is not on this machine is downloaded.", min_length=1)
+]
+Methods = Annotated[list[Method], about("Methods to compare.", min_length=1)]
+Protocols = Annotated[
+    Protocol,
+    about("honest learns from training texts alone; transductive also reads unlabelled test texts; faithful does what "
+          "a paper did."),
+]  # fmt: skip
+
+
+@flow(
+    name="benchmark",
+    flow_run_name=lambda: run_name("datasets", "methods"),
+    task_runner=task_runner("threads"),
+)
+def benchmark(
+    datasets: DataSets = QUICK["datasets"],
+    methods: Methods = QUICK["methods"],
+    n_seeds: Seeds = 3,
+    trials: Trials = 0,
+    protocol: Protocols = "honest",
+    probe: Annotated[Probe, about("The classifier.")] = PROTOCOLS_OWN,
+    timed: Annotated[
+        bool, about("One cell at a time with all cores, nothing cached: seconds to publish.")
+    ] = False,
+    fresh: Annotated[bool, about("Compute everything again.")] = False,
+    time_limit: Annotated[float, about("Seconds a stage may take; 0: no limit.", ge=0)] = 0,
+    memory_limit: Annotated[float, about("Megabytes a stage may use; 0: no limit.", ge=0)] = 0,
+) -> State[Any]:
+    """Compare methods on data sets: a leaderboard with intervals over seeds. Finished work is kept and used again."""
+    asked: dict[str, Any] = {
+        "datasets": datasets,
+        "methods": methods,
+        "seeds": list(range(n_seeds)),
+        "trials": trials,
+    }
+    asked |= {"protocol": protocol, "probe": None if probe == PROTOCOLS_OWN else probe, "name": NAME}
+    limits: dict[str, Any] = {
+        "timed": timed,
+        "fresh": fresh,
+        "time_limit": time_limit or None,
+        "memory_limit": memory_limit or None,
+    }
+    return shown(
+        "Leaderboard", lambda: plan(Request(**asked)), lambda: sweeps.benchmark.fn(**asked, **limits)
+    )
+
+
+@flow(
+    name="label_budget",
+    flow_run_name=lambda: run_name("datasets", "methods"),
+    task_runner=task_runner("threads"),
+)
+def label_budget(
+    datasets: DataSets = QUICK["datasets"],
+    methods: Methods = FEW_METHODS,
+    budgets: Annotated[
+        list[Annotated[int, Field(ge=1)]], about("Numbers of labelled training documents.", min_length=1)
+    ] = BUDGETS,
+    draws: Annotated[int, about("Random draws of labels; every method gets the same.", ge=1, le=1000)] = 5,
+    stratified: Annotated[bool, about("Draw each class in proportion.")] = False,
+    seed: Annotated[int, about("Seed of the methods.", ge=0, lt=2**32)] = 0,
+    trials: Trials = 0,
+    protocol: Protocols = "honest",
+) -> State[Any]:
+    """Draw label-budget curves: how good methods are when only some of the training documents have labels."""
+    asked: dict[str, Any] = {
+        "datasets": datasets,
+        "methods": methods,
+        "protocol": protocol,
+        "trials": trials,
+        "name": NAME,
+    }
+    drawn: dict[str, Any] = {"budgets": sorted(set(budgets)), "draws": draws, "stratified": stratified}
+    return shown(
+        "Label-budget curves",
+        lambda: plan_curves(Request(**asked, seeds=[seed]), **drawn),
+        lambda: budgets_flow.label_budget.fn(**asked, **drawn, seed=seed),
+    )
+
+
+@flow(
+    name="retrieval",
+    flow_run_name=lambda: run_name("collections", "rankers"),
+    task_runner=task_runner("threads"),
+)
+def retrieval(
+    collections: Annotated[
+        list[Collection], about("Collections of documents, queries and judgments.", min_length=1)
+    ] = EVERY_COLLECTION,
+    rankers: Annotated[list[RankerName], about("Rankers to compare.", min_length=1)] = FEW_RANKERS,
+    n_seeds: Seeds = 1,
+    trials: Annotated[
+        int, about("Settings tried on other queries; 0 ranks by the defaults.", ge=0, le=10_000)
+    ] = 30,
+    n_folds: Annotated[int, about("Folds of queries that the choice is made over.", ge=2, le=100)] = 5,
+    protocol: Annotated[
+        Literal["honest", "faithful"],
+        about("honest chooses on other queries; faithful keeps what was published."),
+    ] = "honest",
+    judgments: Annotated[
+        Literal["positive", "nonzero"],
+        about("positive: codes from 1 are relevant; nonzero: Cranfield's -1 too."),
+    ] = "positive",
+    fresh: Annotated[bool, about("Compute everything again.")] = False,
+) -> State[Any]:
+    """Rank collections of documents for their queries; MAP is of queries that took no part in choosing parameters."""
+    from flows import rankings
+
+    asked: dict[str, Any] = {
+        "collections": collections,
+        "rankers": rankers,
+        "seeds": list(range(n_seeds)),
+        "protocol": protocol,
+    }
+    asked |= {"trials": trials, "n_folds": n_folds, "judgments": judgments}
+    return shown(
+        "Rankings",
+        lambda: rankings.plan(rankings.Request(**asked)),
+        lambda: retrieval_flow.retrieval.fn(**asked, name=NAME, fresh=fresh),
+    )
+
+
+def shown(title: str, planned: Callable[[], Sequence[Any]], run: Callable[[], State[Any]]) -> State[Any]:
+    """Run a flow with its progress shown, then show its results; input that no form can refuse fails the run."""
+    try:
+        with artifacts.watched(len(planned())) as rows:
+            state = run()
+    except InputError as error:
+        return Failed(message=str(error))
+    artifacts.publish(home_folder(), rows, title, NAME)
+    return state
+
+
+def run_name(*fields: str) -> str:
+    """Return the name of the flow run that is about to begin: what it is asked for, cut to what a page can show."""
+    from prefect.runtime import flow_run
+
+    parts = [", ".join(flow_run.parameters.get(field) or []) for field in fields]
+    text = ": ".join(part for part in parts if part)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def deployments(cron: str | None = NIGHTLY_CRON) -> "list[RunnerDeployment]":
+    """Return the four deployments; `nightly` has a schedule (UTC), unless `cron` is None."""
+    from prefect.flows import EntrypointType
+
+    from flows.nightly import nightly
+
+    asked: dict[Any, dict[str, Any]] = {
+        benchmark: {"tags": ["classification"]},
+        label_budget: {"tags": ["classification", "curves"]},
+        retrieval: {"tags": ["retrieval"]},
+        nightly: {"tags": ["classification", "regression-watch"], "cron": cron},
+    }
+    return [
+        one.to_deployment(
+            NAME if one is not nightly else "nightly",
+            tags=["textbench", *options.pop("tags")],
+            entrypoint_type=EntrypointType.MODULE_PATH,
+            enforce_parameter_schema=True,
+            paused=False,  # the last worker paused it as it ended
+            **options,
+        )
+        for one, options in asked.items()
+    ]

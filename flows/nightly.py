@@ -1,0 +1,62 @@
+"""The flow `nightly`: compute everything anew, timed, and say what got worse since the last night."""
+
+import time
+from typing import Annotated, Any
+
+from prefect import flow
+from prefect.artifacts import create_markdown_artifact
+from prefect.states import Failed, State
+
+from flows import artifacts, nights
+from flows import benchmark as sweeps
+from flows.cells import Request, plan
+from flows.deployments import QUICK, DataSets, Methods, Protocols, Seeds, Trials, about, run_name
+from flows.engine import task_runner
+from flows.home import home_folder
+from tasks import InputError
+
+NAME = "nightly"
+
+
+@flow(
+    name="nightly", flow_run_name=lambda: run_name("datasets", "methods"), task_runner=task_runner("threads")
+)
+def nightly(
+    datasets: DataSets = QUICK["datasets"],
+    methods: Methods = QUICK["methods"],
+    n_seeds: Seeds = 3,
+    trials: Trials = 0,
+    protocol: Protocols = "honest",
+    slower: Annotated[
+        float, about("How many times as long counts as a regression in speed.", gt=1, le=100)
+    ] = 1.5,
+) -> State[Any]:
+    """Compute everything anew, one cell at a time, and mark what got worse or slower since the last night.
+
+    A regression fails the run, so that it is seen; so does a cell that fails.
+    """
+    asked: dict[str, Any] = {
+        "datasets": datasets,
+        "methods": methods,
+        "seeds": list(range(n_seeds)),
+        "trials": trials,
+    }
+    asked |= {"protocol": protocol, "name": NAME}
+    home = home_folder()
+    begun = time.time()
+    try:
+        cells = plan(Request(**asked))
+        with artifacts.watched(len(cells)) as rows:
+            state = sweeps.benchmark.fn(**asked, timed=True, fresh=True)
+    except InputError as error:
+        return Failed(message=str(error))
+    artifacts.publish(home, rows, "Tonight", NAME)
+    tonight = nights.keep(home, asked, cells, rows, begun)
+    last = nights.last_night(home, tonight)
+    changes = nights.compare(last, tonight) if last else []
+    text = nights.report(last, tonight, changes, slower)
+    create_markdown_artifact(text, key="nightly", description="Tonight against the last night")
+    n_worse = sum(change.is_worse() or change.is_slower(slower) for change in changes)
+    if n_worse and not state.is_failed():
+        return Failed(name="Regressed", message=f"{n_worse} of {len(changes)} methods got worse or slower")
+    return state

@@ -1,0 +1,170 @@
+"""Both pages as a person uses them, in a real browser: a run started from the form, watched, and looked up in MLflow.
+
+Pictures of what was seen are left in the test's folder.
+"""
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.commands import textbench
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (group dev)")
+expect = playwright.expect
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="there is no chromium (Debian: apt-get install chromium)"
+)
+QUIET = [
+    "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-component-update",
+    "--disable-sync", "--no-first-run",
+]  # fmt: skip
+# Prefect's page draws the graph of a run without end where it can, which takes a core; MLflow's charts need it.
+NO_GRAPH = "--disable-software-rasterizer"
+PATIENCE = 60_000.0  # milliseconds for a page to show something
+RUN_PATIENCE = 400_000.0  # for a run to end
+KEPT, LEFT_OUT = ("binary", "tfidf"), ("counts", "frequency", "tfidf-log2", "lsi", "lsa-pca")
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A results folder in which everything is up, with a label-budget curve."""
+    folder = tmp_path_factory.mktemp("browser")
+    try:
+        textbench("up", "--nightly", "off", home=folder)
+        textbench("curve", "-d", "r8", "-m", "binary", "--budgets", "50,200", "--draws", "2", home=folder)
+        yield folder
+    finally:
+        textbench("down", home=folder)
+
+
+@pytest.fixture(scope="module")
+def pages(home: Path) -> dict[str, str]:
+    """The addresses of the services."""
+    found = json.loads(textbench("status", "--json", home=home)[0])
+    return {name: found[name]["page"] for name in ("prefect", "mlflow")}
+
+
+@pytest.fixture(scope="module")
+def browsers() -> Iterator[dict[str, Any]]:
+    """Headless Chromium, once for each of the pages."""
+    with playwright.sync_playwright() as driver:
+        options = {"executable_path": CHROMIUM, "chromium_sandbox": False}
+        found = {
+            "prefect": driver.chromium.launch(args=[*QUIET, NO_GRAPH], **options),
+            "mlflow": driver.chromium.launch(args=QUIET, **options),
+        }
+        yield found
+        for browser in found.values():
+            browser.close()
+
+
+@pytest.fixture
+def tabs(browsers: dict[str, Any], tmp_path: Path) -> Iterator[dict[str, Any]]:
+    """A new tab for each of the pages; what they show in the end is left as pictures in the test's folder."""
+    expect.set_options(timeout=PATIENCE)
+    opened = {name: new_tab(browser) for name, browser in browsers.items()}
+    yield opened
+    for name, tab in opened.items():
+        tab.screenshot(path=tmp_path / f"{name}.png")
+        tab.close()
+
+
+def new_tab(browser: Any) -> Any:
+    """Open a tab that waits long enough for a busy machine."""
+    tab = browser.new_page(viewport={"width": 1500, "height": 1100})
+    tab.set_default_timeout(PATIENCE)
+    return tab
+
+
+@pytest.fixture(scope="module")
+def finished(
+    browsers: dict[str, Any], pages: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> str:
+    """The address of a flow run that was started from the form of `benchmark`, and is over."""
+    opened = new_tab(browsers["prefect"])
+    open_form(opened, pages["prefect"], "benchmark")
+    for method in LEFT_OUT:
+        chip = opened.locator(".p-tag", has_text=re.compile(f"^{method}$"))
+        chip.get_by_role("button").click()
+        expect(chip).to_have_count(0)
+    opened.locator("input[type=number]").first.fill("1")
+    opened.screenshot(path=tmp_path_factory.mktemp("form") / "filled.png")
+    opened.get_by_role("button", name="Submit").click()
+    opened.get_by_role("link", name="r8: binary, tfidf").first.click(timeout=RUN_PATIENCE)
+    expect(opened.get_by_text("Completed").first).to_be_visible(timeout=RUN_PATIENCE)
+    address = str(opened.url)
+    opened.close()
+    return address
+
+
+def open_form(page: Any, prefect: str, flow: str) -> None:
+    """Go to the form of a flow's deployment as a person does: deployments, the deployment, Run, Custom run."""
+    page.goto(f"{prefect}/deployments")
+    row = page.get_by_role("row").filter(has=page.get_by_role("link", name=flow, exact=True))
+    row.get_by_role("link").first.click()
+    page.get_by_role("button", name="Run", exact=True).click()
+    page.get_by_text("Custom run").click()
+    page.get_by_text("n_seeds").first.wait_for()
+
+
+def show_artifact(tab: Any, run: str, key: str) -> None:
+    """Go to an artifact of a flow run."""
+    tab.goto(run)
+    tab.locator("#artifacts").click()
+    tab.get_by_role("link", name=key).first.click()
+    tab.wait_for_url("**/artifacts/artifact/**")
+
+
+def test_a_wrong_value_is_refused_in_the_form(tabs: dict[str, Any], pages: dict[str, str]) -> None:
+    tab = tabs["prefect"]
+    open_form(tab, pages["prefect"], "benchmark")
+    expect(tab.get_by_text("Methods to compare.")).to_be_visible()
+    tab.locator("input[type=number]").first.fill("5000")
+    tab.get_by_role("button", name="Submit").click()
+    expect(tab.get_by_text("5000 is greater than the maximum of 1000").first).to_be_visible()
+    assert re.search(r"/deployment/[0-9a-f-]+/run", tab.url)  # still at the form
+
+
+def test_a_run_from_the_form_shows_its_table_and_its_picture(tabs: dict[str, Any], finished: str) -> None:
+    tab = tabs["prefect"]
+    show_artifact(tab, finished, "results")
+    for method in KEPT:
+        expect(tab.get_by_text(method, exact=True).first).to_be_visible()
+    show_artifact(tab, finished, "leaderboard")
+    picture = tab.locator("img[src^='data:image/png']")
+    expect(picture).to_be_visible()
+    assert picture.evaluate("image => image.naturalWidth") > 100  # it was decoded
+
+
+def test_its_runs_are_found_in_mlflow_and_compared(tabs: dict[str, Any], finished: str) -> None:
+    show_artifact(tabs["prefect"], finished, "mlflow")
+    address = tabs["prefect"].get_by_role("link", name="the runs in MLflow").get_attribute("href")
+    tab = tabs["mlflow"]
+    tab.goto(address)
+    expect(
+        tab.get_by_role("button", name="Sort: accuracy")
+    ).to_be_visible()  # by the view that the link names
+    for method in KEPT:
+        row = tab.get_by_role("row").filter(has=tab.get_by_role("link", name=f"r8 {method} seed 0"))
+        row.get_by_role("checkbox").first.check()
+    tab.get_by_role("button", name="Compare").click()
+    expect(tab.get_by_text("Comparing 2 Runs").first).to_be_visible()
+    expect(tab.get_by_text("Parallel Coordinates Plot").first).to_be_visible()
+    tab.get_by_role("link", name=re.compile("^[0-9a-f]{32}$")).first.click()
+    expect(tab.get_by_text("macro_f1").first).to_be_visible()
+
+
+def test_a_label_budget_curve_is_a_line_over_steps(tabs: dict[str, Any], pages: dict[str, str]) -> None:
+    tab = tabs["mlflow"]
+    tab.goto(pages["mlflow"])
+    tab.get_by_role("link", name="r8 binary by labels").first.click()
+    tab.get_by_role("tab", name="Model metrics").click()
+    expect(tab.locator(".js-plotly-plot .scatterlayer .trace").first).to_be_visible()
+    expect(tab.get_by_text("accuracy", exact=True).first).to_be_visible()
