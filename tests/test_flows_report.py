@@ -3,8 +3,10 @@
 import base64
 import csv
 import io
+import math
 import re
 from collections import Counter
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ import pytest
 from flows.claims import choose, ledger
 from flows.leaderboard import summarise
 from flows.report import audits, boards, charts, classes, page, papers, ranks
-from flows.report.chapters import Chapter, chapters
+from flows.report.chapters import Chapter, answer_of, chapters
 from flows.report.evidence import Evidence, gather
 from flows.report.tables import Table
 from tasks import InputError
@@ -177,6 +179,19 @@ def test_what_is_tied_is_said_and_what_is_behind_is_not_called_tied(evidence: Ev
     svg = charts.leaderboard(board).svg
     assert "best<" in svg
     assert "tied<" in svg
+
+
+def test_what_equals_the_best_is_tied_with_it_and_hundredths_do_not_look_large(evidence: Evidence) -> None:
+    board = boards.boards(evidence)[0]
+    best = replace(board.best, mean={"accuracy": 0.9}, half_width={"accuracy": math.nan})
+    equal = replace(best, method="equal", mean={"accuracy": 0.89999})
+    two = replace(board, summaries=[best, equal], p_values={equal.label: 1.0})
+    assert two.tied == [equal]
+    assert "tied with it: equal" in answer_of(two)
+    svg = charts.leaderboard(two).svg
+    assert svg.count("best<") == 2
+    ticks = [float(text) for text in re.findall(r">(\d+\.\d+)<", svg)]
+    assert 0.5 <= max(ticks) - min(ticks) <= 1
 
 
 def test_ceilings_of_time_and_memory_are_a_pareto_front() -> None:

@@ -54,8 +54,8 @@ class Board:
 
     @property
     def tied(self) -> list[Summary]:
-        """The methods that are not told apart from the best."""
-        return [summary for summary in self.summaries if self.standing(summary) == "tied"]
+        """The other methods that are as good as the best, or not told apart from it."""
+        return [summary for summary in self.summaries[1:] if self.standing(summary) in ("best", "tied")]
 
     @property
     def cheapest(self) -> Summary | None:

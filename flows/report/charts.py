@@ -14,6 +14,8 @@ from flows.report.papers import KINDS
 from tasks import InputError
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from flows.claims import Entry
     from flows.compare import Ranking
     from flows.curves import Curve
@@ -32,6 +34,14 @@ class Figure:
     name: str
     caption: str
     svg: str
+
+
+def _widen(axis: "Axes") -> None:
+    """Show one unit at least, so that a hundredth of a point does not look large, with ticks that say what they are."""
+    low, high = axis.get_xlim()
+    if high - low < 1:
+        axis.set_xlim((low + high - 1) / 2, (low + high + 1) / 2)
+    axis.ticklabel_format(axis="x", useOffset=False)
 
 
 def leaderboard(board: Board) -> Figure:
@@ -56,6 +66,7 @@ def leaderboard(board: Board) -> Figure:
             axis.text(1.02, place, f"{value:.2f}{word}", transform=axis.get_yaxis_transform(), va="center")
         axis.set_yticks(range(len(shown)), [summary.label for summary in shown])
         axis.invert_yaxis()
+        _widen(axis)
         axis.set_xlabel(f"{board.heading}, {'percent' if factor == 100 else 'labels'}")
         axis.grid(axis="y", visible=False)
         axis.spines["left"].set_visible(False)
