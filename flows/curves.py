@@ -1,14 +1,17 @@
 """Label-budget curves: the cells that make them, and their points."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evaluation.intervals import mean_interval
 from evaluation.significance import holm, paired_t
 from flows.cells import Cell, Request, plan
 from flows.leaderboard import KNOWN
+
+if TYPE_CHECKING:
+    from flows.suites import Part
 
 LEVEL = 0.05
 
@@ -23,6 +26,15 @@ def plan_curves(
         for budget in sorted(set(budgets))
     ]
     return [cell for some in labels for cell in plan(replace(request, labels=some))]
+
+
+def curve_arguments(part: "Part") -> dict[str, Any]:
+    """Return a curve of a suite as the arguments of the flow `label_budget`."""
+    arguments = asdict(part.request)
+    for name in ("seeds", "search_seconds", "labels"):
+        del arguments[name]
+    arguments |= {"seed": part.request.seeds[0], "budgets": list(part.budgets)}
+    return arguments | {"draws": part.draws, "stratified": part.stratified}
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """`textbench curve`: the flow `label_budget`."""
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -110,17 +109,13 @@ def run_curves(
 ) -> list[dict[str, Any]]:
     """Run the flow `label_budget` and return a row a cell; where it is to be shown, print the curves as a table."""
     from flows.cli.start import run_flow
+    from flows.curves import curve_arguments
     from tasks.store import Store
 
     store = Store(home / "store")
-    arguments = asdict(part.request)
-    for name in ("seeds", "search_seconds", "labels"):
-        del arguments[name]
-    arguments |= {"seed": part.request.seeds[0], "budgets": list(part.budgets)}
-    arguments |= {"draws": part.draws, "stratified": part.stratified}
     is_new = not all(store.has(cell.references["evaluate"]) for cell in cells)
     rows, _ = run_flow(
-        home, "flows.label_budget:label_budget", arguments, cells, as_json=as_json, is_new=is_new
+        home, "flows.label_budget:label_budget", curve_arguments(part), cells, as_json=as_json, is_new=is_new
     )
     if shown:
         _print(rows, None, None, as_json)
