@@ -1,7 +1,6 @@
 """The flow `nightly`: compute everything anew, timed, and say what got worse since the last night."""
 
 import time
-from dataclasses import asdict
 from typing import Annotated, Any
 
 from prefect import flow
@@ -36,7 +35,13 @@ def nightly(
 
     A regression fails the run, so that it is seen; so does a cell that fails.
     """
-    asked = asdict(Request(datasets, methods, list(range(n_seeds)), protocol, trials, NAME))
+    asked: dict[str, Any] = {
+        "datasets": datasets,
+        "methods": methods,
+        "seeds": list(range(n_seeds)),
+        "trials": trials,
+    }
+    asked |= {"protocol": protocol, "name": NAME}
     home = home_folder()
     begun = time.time()
     try:
