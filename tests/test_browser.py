@@ -98,6 +98,7 @@ def finished(
     opened.screenshot(path=tmp_path_factory.mktemp("form") / "filled.png")
     opened.get_by_role("button", name="Submit").click()
     opened.get_by_role("link", name="r8: binary, tfidf").first.click(timeout=RUN_PATIENCE)
+    opened.wait_for_url("**/flow-run/**")  # what stood on the page before may say Completed too
     expect(opened.get_by_text("Completed").first).to_be_visible(timeout=RUN_PATIENCE)
     address = str(opened.url)
     opened.close()
