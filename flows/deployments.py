@@ -5,23 +5,23 @@ the run. Choices are read from the catalogue when this module is imported, by th
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from prefect import flow
 from prefect.states import Failed, State
 from pydantic import Field
 
-from flows import artifacts
+from flows import artifacts, rankings
 from flows import benchmark as sweeps
 from flows import label_budget as budgets_flow
 from flows import retrieval as retrieval_flow
 from flows.cells import Protocol, Request, plan
-from flows.curves import plan_curves
+from flows.curves import curve_arguments, plan_curves
 from flows.engine import task_runner
 from flows.home import home_folder
-from flows.rankings import COLLECTIONS, RANKERS
 from flows.services import NIGHTLY_CRON
-from flows.suites import read_suite
+from flows.suites import Part, read_suite
 from tasks import InputError, catalogue
 
 PROTOCOLS_OWN = "the protocol's"
@@ -39,13 +39,13 @@ else:
 
     DataSet = Literal[tuple(catalogue.datasets())]
     Method = Literal[tuple(catalogue.methods())]
-    Collection = Literal[COLLECTIONS]
-    RankerName = Literal[RANKERS]
+    Collection = Literal[rankings.COLLECTIONS]
+    RankerName = Literal[rankings.RANKERS]
     Probe = Literal[(PROTOCOLS_OWN, *PROBES)]
 
 QUICK = read_suite("quick")
 FEW_METHODS, FEW_RANKERS = ["tfidf", "nb"], ["bm25", "tfidf", "lm"]
-BUDGETS, EVERY_COLLECTION = [100, 200, 500, 1000, 2000, 5000], list(COLLECTIONS)
+BUDGETS, EVERY_COLLECTION = [100, 200, 500, 1000, 2000, 5000], list(rankings.COLLECTIONS)
 NAME = "by-form"  # of the deployments, and how sweeps that were started here begin in MLflow
 
 
@@ -88,21 +88,13 @@ def benchmark(
     memory_limit: Annotated[float, about("Megabytes a stage may use; 0: no limit.", ge=0)] = 0,
 ) -> State[Any]:
     """Compare methods on data sets: a leaderboard with intervals over seeds. Finished work is kept and used again."""
-    asked: dict[str, Any] = {
-        "datasets": datasets,
-        "methods": methods,
-        "seeds": list(range(n_seeds)),
-        "trials": trials,
-    }
-    asked |= {"protocol": protocol, "probe": None if probe == PROTOCOLS_OWN else probe, "name": NAME}
-    limits: dict[str, Any] = {
-        "timed": timed,
-        "fresh": fresh,
-        "time_limit": time_limit or None,
-        "memory_limit": memory_limit or None,
-    }
+    chosen = None if probe == PROTOCOLS_OWN else probe
+    request = Request(datasets, methods, list(range(n_seeds)), protocol, trials, NAME, chosen)
+    limits: dict[str, Any] = {"time_limit": time_limit or None, "memory_limit": memory_limit or None}
     return shown(
-        "Leaderboard", lambda: plan(Request(**asked)), lambda: sweeps.benchmark.fn(**asked, **limits)
+        "Leaderboard",
+        lambda: plan(request),
+        lambda: sweeps.benchmark.fn(**asdict(request), **limits, timed=timed, fresh=fresh),
     )
 
 
@@ -124,18 +116,16 @@ def label_budget(
     protocol: Protocols = "honest",
 ) -> State[Any]:
     """Draw label-budget curves: how good methods are when only some of the training documents have labels."""
-    asked: dict[str, Any] = {
-        "datasets": datasets,
-        "methods": methods,
-        "protocol": protocol,
-        "trials": trials,
-        "name": NAME,
-    }
-    drawn: dict[str, Any] = {"budgets": sorted(set(budgets)), "draws": draws, "stratified": stratified}
+    part = Part(
+        Request(datasets, methods, [seed], protocol, trials, NAME),
+        budgets=tuple(sorted(set(budgets))),
+        draws=draws,
+        stratified=stratified,
+    )
     return shown(
         "Label-budget curves",
-        lambda: plan_curves(Request(**asked, seeds=[seed]), **drawn),
-        lambda: budgets_flow.label_budget.fn(**asked, **drawn, seed=seed),
+        lambda: plan_curves(part.request, part.budgets, part.draws, stratified=part.stratified),
+        lambda: budgets_flow.label_budget.fn(**curve_arguments(part)),
     )
 
 
@@ -165,19 +155,12 @@ def retrieval(
     fresh: Annotated[bool, about("Compute everything again.")] = False,
 ) -> State[Any]:
     """Rank collections of documents for their queries; MAP is of queries that took no part in choosing parameters."""
-    from flows import rankings
-
-    asked: dict[str, Any] = {
-        "collections": collections,
-        "rankers": rankers,
-        "seeds": list(range(n_seeds)),
-        "protocol": protocol,
-    }
-    asked |= {"trials": trials, "n_folds": n_folds, "judgments": judgments}
+    seeds = list(range(n_seeds))
+    request = rankings.Request(collections, rankers, seeds, protocol, trials, n_folds, judgments)
     return shown(
         "Rankings",
-        lambda: rankings.plan(rankings.Request(**asked)),
-        lambda: retrieval_flow.retrieval.fn(**asked, name=NAME, fresh=fresh),
+        lambda: rankings.plan(request),
+        lambda: retrieval_flow.retrieval.fn(**asdict(request), name=NAME, fresh=fresh),
     )
 
 

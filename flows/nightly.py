@@ -1,6 +1,7 @@
 """The flow `nightly`: compute everything anew, timed, and say what got worse since the last night."""
 
 import time
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from prefect import flow
@@ -35,13 +36,7 @@ def nightly(
 
     A regression fails the run, so that it is seen; so does a cell that fails.
     """
-    asked: dict[str, Any] = {
-        "datasets": datasets,
-        "methods": methods,
-        "seeds": list(range(n_seeds)),
-        "trials": trials,
-    }
-    asked |= {"protocol": protocol, "name": NAME}
+    asked = asdict(Request(datasets, methods, list(range(n_seeds)), protocol, trials, NAME))
     home = home_folder()
     begun = time.time()
     try:
