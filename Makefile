@@ -46,7 +46,7 @@ $(INSTALLED): requirements.lock pyproject.toml
 
 # Work out the locked versions anew; the lock names no address.
 lock: $(INSTALLED)
-	$(BIN)/uv pip compile pyproject.toml --group dev --group data --group build --upgrade --generate-hashes \
+	$(BIN)/uv pip compile pyproject.toml --extra servers --group dev --group data --group build --upgrade --generate-hashes \
 	  --no-annotate --no-header --quiet -o requirements.lock
 
 clean:
