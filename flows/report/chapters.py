@@ -72,9 +72,11 @@ def _which(evidence: Evidence, found: Sequence[Board], entries: "Sequence[Entry]
     sections = [_board_section(board) for board in found]
     for (dataset, protocol), own in curves.groups(evidence).items():
         name, title = f"curve-of-{dataset}-{protocol}", f"{dataset} with few labels, {protocol} protocol"
-        figures = [charts.curves(own, f"fig-curve-{dataset}-{protocol}", title)] if own else []
-        tables = [curves.table(dataset, protocol, own)] if own else []
-        sections.append(Section(name, title, LOCAL, figures=figures, tables=tables))
+        drawn = curves.drawn(own)
+        figures = [charts.curves(drawn, f"fig-curve-{dataset}-{protocol}", title)] if drawn else []
+        sections.append(
+            Section(name, title, LOCAL, figures=figures, tables=curves.tables(dataset, protocol, own))
+        )
     if of_topics := topics.find(evidence):
         tables = [topics.coherence(of_topics), *map(topics.table, of_topics)]
         sections.append(Section("topics", "What topic models learned", LOCAL, tables=tables))
@@ -188,16 +190,14 @@ def _how_sure(found: Sequence[Board]) -> list[str]:
     compared = [board for board in found if len(board.summaries) > 1]
     if not compared:
         return ["Nothing has been compared here yet: a comparison needs two methods on one data set."]
-    alone = sum(bool(board.p_values) and not board.tied and not board.untested for board in compared)
-    tied = sum(len(board.tied) for board in compared)
+    n_alone = sum(bool(board.p_values) and not board.tied and not board.untested for board in compared)
+    n_tied = sum(len(board.tied) for board in compared)
     counts = sorted({summary.n_seeds for board in compared for summary in board.summaries})
     over = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     return [
-        f"Of {len(compared)} comparisons (a data set under a protocol) {alone} have a best method "
-        "that is significantly ahead of "
-        f"every other; in the others {tied} methods are statistically tied with the best. Figures "
-        f"are means over {over} "
-        f"seed{'' if over == '1' else 's'}."
+        f"Comparisons (a data set under a protocol): {len(compared)}; those whose best method is significantly "
+        f"ahead of every other: {n_alone}; methods statistically tied with a best one: {n_tied}. Figures are means "
+        f"over {over} seed{'' if over == '1' else 's'}."
     ]
 
 

@@ -9,6 +9,8 @@ from flows.report.boards import LOCAL
 from flows.report.evidence import Evidence
 from flows.report.tables import NOTHING, Cell, Table
 
+LINES = 10  # that a figure of curves can tell apart
+
 
 def groups(evidence: Evidence) -> dict[tuple[str, str], list[Curve]]:
     """Return the curves by data set and protocol; a method that was tuned, or drawn otherwise, is a line of its own."""
@@ -30,8 +32,22 @@ def _newest(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return list(places.values())
 
 
-def table(dataset: str, protocol: str, curves: Sequence[Curve]) -> Table:
-    """Return the curves of a data set as a table: a line a method, a column a budget."""
+def drawn(found: Sequence[Curve]) -> list[Curve]:
+    """Return the curves that a figure can show: of several budgets, the LINES best at their last one."""
+    lines = [curve for curve in found if len(curve.points) > 1]
+    return sorted(lines, key=lambda curve: -curve.points[-1].mean)[:LINES]
+
+
+def tables(dataset: str, protocol: str, found: Sequence[Curve]) -> list[Table]:
+    """Return the curves of a data set as tables: those over several budgets, and what was run at one budget alone."""
+    lines = [curve for curve in found if len(curve.points) > 1]
+    spots = [curve for curve in found if len(curve.points) == 1]
+    spots.sort(key=lambda curve: -curve.points[0].mean)
+    return [_table(dataset, protocol, curves) for curves in (lines, spots) if curves]
+
+
+def _table(dataset: str, protocol: str, curves: Sequence[Curve]) -> Table:
+    """A line a method, a column a budget."""
     budgets = sorted({point.budget for curve in curves for point in curve.points})
     metric, n_draws = curves[0].metric, max(curve.n_draws for curve in curves)
     factor = scale(metric)
@@ -55,4 +71,7 @@ def table(dataset: str, protocol: str, curves: Sequence[Curve]) -> Table:
         "on all training texts."
     )
     title = f"{dataset}, {protocol} protocol, by labels"
-    return Table(f"curve-{dataset}-{protocol}", title, headings, rows, note, LOCAL)
+    name = f"curve-{dataset}-{protocol}"
+    if len(budgets) == 1:
+        title, name = f"{dataset}, {protocol} protocol, {budgets[0]:,} labels", f"{name}-{budgets[0]}"
+    return Table(name, title, headings, rows, note, LOCAL)
