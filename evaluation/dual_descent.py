@@ -3,8 +3,8 @@
 The problem, updates, shrinking and first stopping rule are those of LIBLINEAR's dual solver for the squared hinge
 loss. What differs is the layout: the full columns are one dense block, read in the order and the precision in
 which it is stored, where LIBLINEAR keeps an index beside every value. Along a path of C each problem starts from
-the solution of the one before, and a solution is accepted only with a small duality gap. Of up to FEW documents only
-the first problem of a path is solved so, the others by `evaluation.finite_newton`.
+the solution of the one before, and a solution is accepted only with a small duality gap. It is for more documents
+than `evaluation.finite_newton` takes.
 
 Source: Hsieh, Chang, Lin, Keerthi, Sundararajan, A Dual Coordinate Descent Method for Large-scale Linear SVM, ICML
 (2008), algorithm 3; Fan, Chang, Hsieh, Wang, Lin, LIBLINEAR, JMLR 9 (2008), appendix B.
@@ -15,20 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import njit
 
-from evaluation.finite_newton import next_solution
-
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 # LIBLINEAR's spread of the projected gradient, to begin with, and the largest relative duality gap.
 TOLERANCE = 1e-3
 GAP = 1e-5
-FEW = 4096  # documents whose Gram matrix is kept: 134 MB
-# Newton steps cost about s^3/3 each for s documents inside the margin, passes of dual descent s times the values of a
-# document, and more of them the larger C is. Steps are quicker up to s^2 = SMALL + WORTH * values (Reuters-65, 100 to
-# 3,000 full columns).
-SMALL, WORTH = 50_000, 100
-COLUMNS = 2048  # of the dense block that are made float64 at a time
 # Sums may be reordered, which vector instructions need; nothing else is relaxed.
 REORDERED = {"reassoc", "contract", "nsz"}
 
@@ -63,7 +55,6 @@ class DualPath:
         self.square = square / scale**2 + 1.0  # the bias is a feature of ones
         self.shape = X.shape
         self._last: dict[int, tuple[np.ndarray, ...]] = {}
-        self._gram: np.ndarray | None = None
 
     def solve(
         self, problem: int, positive: np.ndarray, C: float, max_iter: int
@@ -74,8 +65,6 @@ class DualPath:
         """
         start = self._last.get(problem)
         sign = np.where(positive, 1.0, -1.0)
-        if start is not None and self._is_small(start) and self._follow(start, sign, C):
-            return *self._coefficients(start), True
         if start is None:
             sizes = (len(positive), self.dense.shape[1], self.sparse.shape[1], 1)
             start = tuple(np.zeros(size) for size in sizes)
@@ -105,36 +94,6 @@ class DualPath:
         coefficients = np.empty(len(self.full))
         coefficients[self.full], coefficients[~self.full] = dense / self.scale, sparse / self.scale
         return coefficients, float(bias[0])
-
-    def _is_small(self, last: tuple[np.ndarray, ...]) -> bool:
-        n_documents, n_values = len(self.square), self.dense.shape[1] + self.sparse.nnz / len(self.square)
-        return n_documents <= FEW and np.count_nonzero(last[0]) ** 2 <= SMALL + WORTH * n_values
-
-    def _follow(self, last: tuple[np.ndarray, ...], sign: np.ndarray, C: float) -> bool:
-        """Turn the last solution, in place, into that for C; False, and nothing done, where steps run out."""
-        if self._gram is None:
-            self._gram = self._products()
-        alpha, dense, sparse, bias = last
-        b = next_solution(self._gram, sign, sign * alpha, C)
-        if b is None:
-            return False
-        inside = np.flatnonzero(b)
-        alpha[:] = sign * b
-        dense[:] = b[inside] @ self.dense[inside] / self.scale
-        sparse[:] = self.sparse[inside].T @ b[inside] / self.scale
-        bias[0] = b.sum()
-        return True
-
-    def _products(self) -> np.ndarray:
-        """The Gram matrix of the documents over the scale, float64 (n_documents, n_documents), with the bias."""
-        values = self.sparse.astype(np.float64)
-        gram = (values @ values.T).toarray()
-        for start in range(0, self.dense.shape[1], COLUMNS):
-            block = self.dense[:, start : start + COLUMNS].astype(np.float64)
-            gram += block @ block.T
-        gram /= self.scale**2
-        gram += 1.0
-        return gram
 
 
 @njit(fastmath=REORDERED, nogil=True, cache=True)

@@ -10,12 +10,14 @@ import inspect
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+
+from evaluation.solver_choice import choose_solver, full_columns
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -23,13 +25,6 @@ if TYPE_CHECKING:
 # On Reuters R8 predictions at 1e-3 and at 1e-5 are the same for counts and tf-idf, and differ for at most 3
 # in 1,000 documents for 200 singular vectors; the large C take less than half the time.
 TOLERANCE = 1e-3
-# A column that more than this share of the documents has is full: as a column of a float32 array it takes at most
-# twice the memory of its csr entries. Fewer values than LARGE, LIBLINEAR fits while the kernels are loading. On
-# 5,500 Reuters documents the paths of C take equally long with 100 singular vectors; with fewer, which is more
-# documents to a feature, LIBLINEAR's primal solver is quicker.
-FULL = 0.25
-LARGE = 50_000
-TALL = 50
 ROW_NORMS = ("none", "l1")
 # The score, with its sign, of a label that no training document has, or that all have: beyond any margin.
 CONSTANT = 1e6
@@ -78,11 +73,28 @@ class LinearProbe(ABC):
 
         What no C changes is computed once, and a solver that can starts from the solution before.
         """
-        prepared = self._prepared(X, y)
+        return self._path(self._prepared(X, y), y, c_grid)
+
+    def fit_folds(
+        self,
+        X: "np.ndarray | csr_matrix",
+        y: "np.ndarray | csr_matrix",
+        folds: Iterable[tuple[np.ndarray, np.ndarray]],
+        c_grid: Sequence[float],
+    ) -> Iterator[tuple[Iterator[Self], Any]]:
+        """Yield for each fold, positions (train, test), the probes of `fit_path` and what they are to be asked about.
+
+        The latter is a matrix (n_test, n) that `predict` and `decision_function` of these probes take: the rows
+        `test` of X, or another form of them.
+        """
+        for train, test in folds:
+            yield copy(self).fit_path(X[train], y[train], c_grid), X[test]
+
+    def _path(self, documents: Any, y: "np.ndarray | csr_matrix", c_grid: Sequence[float]) -> Iterator[Self]:
         for C in c_grid:
             probe = copy(self)
             probe.C = C
-            yield probe._fit(prepared, y)
+            yield probe._fit(documents, y)
 
     def _prepared(self, X: "np.ndarray | csr_matrix", y: "np.ndarray | csr_matrix") -> Any:
         """The documents as the solver wants them, with `shape`; sets `scale_`."""
@@ -203,10 +215,43 @@ class LiblinearProbe(LinearProbe):
 class LinearSVMProbe(LiblinearProbe):
     """Linear support vector machine: L2-regularised squared hinge loss, each class against the rest.
 
-    Arguments, shapes, errors: `LinearProbe`. Scores are margins, in units of the hinge. Where
-    `suits_dual_descent` says so `evaluation.dual_descent` solves the problem, with a certified duality gap, else
-    LIBLINEAR.
+    Arguments, shapes, errors: `LinearProbe`. Scores are margins, in units of the hinge. `choose_solver` says who
+    solves the problem: Newton's method on the features or on the Gram matrix or dual descent, with a certified
+    duality gap, or LIBLINEAR. max_iter: Newton steps, passes of dual descent or LIBLINEAR's.
     """
+
+    def fit_path(
+        self, X: "np.ndarray | csr_matrix", y: "np.ndarray | csr_matrix", c_grid: Sequence[float]
+    ) -> Iterator[Self]:
+        """Yield a fitted probe for each C of c_grid, in that order; neighbours in it are solved together."""
+        return self._path(self._prepared(X, y, c_grid), y, c_grid)
+
+    def fit_folds(
+        self,
+        X: "np.ndarray | csr_matrix",
+        y: "np.ndarray | csr_matrix",
+        folds: Iterable[tuple[np.ndarray, np.ndarray]],
+        c_grid: Sequence[float],
+    ) -> Iterator[tuple[Iterator[Self], Any]]:
+        """Yield for each fold the probes of `fit_path` and what they are to be asked about.
+
+        One Gram matrix serves all folds, where it is the quicker way; the probes then know no features, but
+        the products with the fold's documents, which are what they are asked about.
+        """
+        if choose_solver(X) != "gram":
+            yield from super().fit_folds(X, y, folds, c_grid)
+            return
+        from scipy.sparse import eye_array
+
+        from evaluation.gram import GramDocuments, gram_matrix
+
+        gram = gram_matrix(X)
+        for train, test in folds:
+            check_documents(X[train], y[train])
+            probe = copy(self)
+            probe.scale_ = self._scale(X[train])
+            documents = GramDocuments(X, gram, train, probe.scale_, c_grid, held_out=test)
+            yield probe._path(documents, y[train], c_grid), eye_array(len(test), format="csr")
 
     def _solver(self) -> Any:
         from sklearn.svm import LinearSVC
@@ -215,15 +260,29 @@ class LinearSVMProbe(LiblinearProbe):
             C=self.C, dual="auto", tol=TOLERANCE, max_iter=self.max_iter, random_state=self.random_state
         )
 
-    def _prepared(self, X: "np.ndarray | csr_matrix", y: "np.ndarray | csr_matrix") -> Any:
+    def _prepared(
+        self,
+        X: "np.ndarray | csr_matrix",
+        y: "np.ndarray | csr_matrix",
+        c_grid: Sequence[float] | None = None,
+    ) -> Any:
         check_documents(X, y)
-        full = full_columns(X)
-        if suits_dual_descent(X, full):
-            from evaluation.dual_descent import DualPath  # it loads numba, which takes a second
+        solver = choose_solver(X)
+        if solver == "liblinear":
+            return super()._prepared(X, y)
+        self.scale_ = self._scale(X)
+        if solver == "primal":
+            from evaluation.primal_newton import PrimalPath
 
-            self.scale_ = self._scale(X)
-            return DualPath(X, full, self.scale_, self.random_state)
-        return super()._prepared(X, y)
+            return PrimalPath(X, self.scale_)
+        if solver == "gram":
+            from evaluation.gram import GramDocuments, gram_matrix
+
+            every = np.arange(X.shape[0])
+            return GramDocuments(X, gram_matrix(X), every, self.scale_, c_grid or (self.C,))
+        from evaluation.dual_descent import DualPath  # it loads numba, which takes a second
+
+        return DualPath(X, full_columns(X), self.scale_, self.random_state)
 
     def _fit_classes(self, documents: Any, y: np.ndarray) -> None:
         if hasattr(documents, "solve"):
@@ -361,22 +420,6 @@ def check_documents(X: Any, y: "np.ndarray | csr_matrix") -> None:
         )
     if y.ndim == 2 and y.shape[1] == 0:
         raise ValueError("an indicator must have at least one label; received none")
-
-
-def full_columns(X: "np.ndarray | csr_matrix") -> np.ndarray:
-    """Which columns more than FULL of the documents have, bools (n_features,)."""
-    if isinstance(X, np.ndarray):
-        return np.count_nonzero(X, axis=0) > FULL * len(X)
-    return np.bincount(X.indices, minlength=X.shape[1]) > FULL * X.shape[0]
-
-
-def suits_dual_descent(X: "np.ndarray | csr_matrix", full: np.ndarray) -> bool:
-    """Whether dual descent is quicker than LIBLINEAR: large, not too tall, most of its values in full columns."""
-    n_values = np.count_nonzero(X) if isinstance(X, np.ndarray) else X.nnz
-    if n_values < LARGE or X.shape[0] > TALL * X.shape[1]:
-        return False
-    n_full = np.count_nonzero(X[:, full]) if isinstance(X, np.ndarray) else full[X.indices].sum()
-    return bool(2 * n_full > n_values)
 
 
 def dense_indicator(Y: "np.ndarray | csr_matrix") -> np.ndarray:

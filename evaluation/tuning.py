@@ -7,7 +7,7 @@ Source: Yang, A Study of Thresholding Strategies for Text Categorization, SIGIR 
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -17,7 +17,7 @@ import numpy as np
 from evaluation.folds import Fold, folds_of, rows
 from evaluation.metrics import METRICS, Metric
 from evaluation.multilabel import MULTILABEL_METRICS
-from evaluation.probes import build_probe, dense_indicator, probe_class
+from evaluation.probes import LinearProbe, build_probe, dense_indicator, probe_class
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -98,11 +98,15 @@ def choose_c(
     measure = _checked_metric(metric, several_labels=y.ndim == 2)
     folds = folds_of(X, y, n_folds, random_state, held_out)
 
-    def fit_each(X: Any, y: "Targets") -> Iterable[Any]:
-        for chosen in combinations:
-            yield from build_probe(probe, grid[0], random_state, **chosen).fit_path(X, y, grid)
-
-    search = _compare(fit_each, len(candidates), X, y, folds, measure, prune_below)
+    paths = [
+        build_probe(probe, grid[0], random_state, **chosen).fit_folds(X, y, folds, grid)
+        for chosen in combinations
+    ]
+    fits = (
+        ((fitted, X_test) for path, X_test in of_one_fold for fitted in path)
+        for of_one_fold in zip(*paths, strict=True)
+    )
+    search = _compare(fits, len(candidates), y, folds, measure, prune_below)
     return _best_of(search, candidates, len(grid), measure)
 
 
@@ -124,7 +128,8 @@ def score_classifier(
     """
     measure = _checked_metric(metric, several_labels=y.ndim == 2)
     folds = folds_of(X, y, n_folds, random_state, held_out)
-    search = _compare(lambda X, y: [build().fit(X, y)], 1, X, y, folds, measure, prune_below)
+    fits = ([fit] for fit in _fit_each(build, X, y, folds))
+    search = _compare(fits, 1, y, folds, measure, prune_below)
     return _best_of(search, [{}], 1, measure)
 
 
@@ -138,20 +143,31 @@ class _Search:
     pruned_after: int | None = None
 
 
+def _fit_each(
+    build: Callable[[], Any], X: Any, y: "Targets", folds: Sequence[Fold]
+) -> Iterator[tuple[Any, Any]]:
+    """Yield for each fold what `build` returns, fitted to the rest, and what it is to be asked about."""
+    if isinstance(probe := build(), LinearProbe):
+        for path, X_test in probe.fit_folds(X, y, folds, [probe.C]):
+            yield next(path), X_test
+        return
+    for train, test in folds:
+        yield build().fit(rows(X, train), y[train]), rows(X, test)
+
+
 def _compare(
-    fit_each: Callable[[Any, "Targets"], Iterable[Any]],
+    fits: Iterable[Iterable[tuple[Any, Any]]],
     n_candidates: int,
-    X: Any,
     y: "Targets",
     folds: Sequence[Fold],
     measure: Metric,
     prune_below: Sequence[float] | None,
 ) -> _Search:
-    """Score on each fold the candidates that `fit_each` yields in order, fitted to the rest."""
+    """Score the candidates that `fits` holds for each fold, in order, with what they are to be asked about."""
     search = _Search(np.empty((len(folds), n_candidates)))
-    for fold, (train, test) in enumerate(folds):
-        X_test, y_test = rows(X, test), y[test]
-        for candidate, fitted in enumerate(fit_each(rows(X, train), y[train])):
+    for fold, ((_, test), candidates) in enumerate(zip(folds, fits, strict=False)):
+        y_test = y[test]
+        for candidate, (fitted, X_test) in enumerate(candidates):
             search.n_not_converged += not getattr(fitted, "converged_", True)
             read = fitted.predict if measure.needs == "labels" else fitted.decision_function
             search.scores[fold, candidate] = measure.function(y_test, read(X_test))
@@ -223,8 +239,8 @@ def tune_thresholds(
     indicator = dense_indicator(Y)
     scores = np.empty(indicator.shape)
     tunable = indicator.sum(axis=0) >= len(folds)
-    for train, test in folds:
-        scores[test] = build().fit(rows(X, train), Y[train]).decision_function(rows(X, test))
+    for (train, test), (fitted, X_test) in zip(folds, _fit_each(build, X, Y, folds), strict=True):
+        scores[test] = fitted.decision_function(X_test)
         tunable &= indicator[train].any(axis=0)
     for label in np.flatnonzero(tunable):
         thresholds[label] = best_threshold(scores[:, label], indicator[:, label])

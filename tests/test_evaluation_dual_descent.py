@@ -7,7 +7,8 @@ from sklearn.svm import LinearSVC
 
 from evaluation import probes
 from evaluation.dual_descent import GAP, DualPath
-from evaluation.probes import LinearSVMProbe, build_probe, full_columns, suits_dual_descent
+from evaluation.probes import LinearSVMProbe, build_probe
+from evaluation.solver_choice import full_columns
 
 Problem = tuple[csr_matrix, np.ndarray]
 
@@ -24,7 +25,7 @@ def half_full(seed: int, n: int = 80, n_sparse: int = 120, n_dense: int = 15) ->
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let small documents be solved by dual descent too."""
-    monkeypatch.setattr(probes, "LARGE", 0)
+    monkeypatch.setattr(probes, "choose_solver", lambda X: "descent")
 
 
 @pytest.mark.parametrize("C", [0.1, 3.0, 100.0])
@@ -101,7 +102,7 @@ def test_the_probe_answers_as_by_liblinear(several: bool, monkeypatch: pytest.Mo
     scores = X @ rng.normal(0, 1, (X.shape[1], 4)) + rng.normal(0, 1, (150, 4))
     y = csr_matrix(scores > 2) if several else scores.argmax(axis=1)
     fast = list(LinearSVMProbe().fit_path(X, y, [0.3, 3.0, 30.0]))
-    monkeypatch.setattr(probes, "LARGE", np.inf)
+    monkeypatch.setattr(probes, "choose_solver", lambda X: "liblinear")
     monkeypatch.setattr(probes, "TOLERANCE", 1e-7)
     for probe in fast:
         slow = LinearSVMProbe(C=probe.C).fit(X, y)
@@ -129,21 +130,3 @@ def test_a_label_of_nobody_one_class_and_a_round_trip() -> None:
     restored = LinearSVMProbe.from_arrays(probe.to_arrays())
     np.testing.assert_array_equal(restored.decision_function(X), probe.decision_function(X))
     assert set(build_probe("linear-svm").fit(X, np.full(80, 3)).predict(X)) == {3}
-
-
-def test_it_is_used_for_large_documents_in_full_columns_that_are_not_too_tall() -> None:
-    rng = np.random.default_rng(0)
-    dense = rng.normal(0, 1, (1000, 1001)).astype(np.float32)
-    sparse = csr_matrix((1000, 20_000), dtype=np.float32)
-    fuller = csr_matrix(rng.random((1000, 5010)) < 0.22)
-    mostly_zero = np.where(rng.random((3000, 2000)) < 0.2, 1.0, 0.0)
-    answers = {
-        "dense": (dense, True),
-        "too few values": (dense[:49], False),
-        "dense in csr": (csr_matrix(hstack([dense, sparse], format="csr")), True),
-        "more values elsewhere": (csr_matrix(hstack([dense, fuller], format="csr")), False),
-        "an array of zeros": (mostly_zero, False),
-        "too tall": (np.ones((51_000, 20), dtype=np.float32), False),
-    }
-    for name, (X, expected) in answers.items():
-        assert suits_dual_descent(X, full_columns(X)) == expected, name

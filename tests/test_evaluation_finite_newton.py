@@ -1,89 +1,183 @@
-"""The finite Newton method: the optimality conditions, any start, degenerate documents, and its part in a path."""
+"""The finite Newton method on the Gram matrix: the optimum, paths, splits, degenerate documents."""
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 from sklearn.svm import LinearSVC
 
-from evaluation import dual_descent, finite_newton
-from evaluation.dual_descent import DualPath
-from evaluation.finite_newton import next_solution
+from evaluation import finite_newton
+from evaluation.finite_newton import GAP, NewtonPath, Solution
+from evaluation.gram import gram_matrix
 
 
-def problem(seed: int, n: int = 90, n_features: int = 25) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Features, their Gram matrix with a bias, and signs of two overlapping classes."""
+def problem(
+    seed: int, n: int = 90, n_features: int = 25, spread: float = 2.0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Features of very different scales, and two overlapping classes."""
     rng = np.random.default_rng(seed)
-    X = rng.normal(0, 1, (n, n_features)) * rng.lognormal(0, 2, n_features)
-    sign = np.where(X[:, 0] + rng.normal(0, 2, n) > 0.5, 1.0, -1.0)
-    return X, X @ X.T + 1, sign
+    X = (rng.normal(0, 1, (n, n_features)) * rng.lognormal(0, spread, n_features)).astype(np.float32)
+    return X, X[:, 0] + rng.normal(0, 2, n) > 0.5
 
 
-@pytest.mark.parametrize("C", [1e-4, 0.3, 30.0, 1e5])
+def solve(X: np.ndarray, positive: np.ndarray, *C: float, scale: float = 1.0) -> list[Solution]:
+    return list(NewtonPath(gram_matrix(X), np.arange(len(X)), scale).solve(positive, C))
+
+
+def best(X: np.ndarray, positive: np.ndarray, C: float, scale: float = 1.0) -> tuple[np.ndarray, float]:
+    """The minimum (weights with the bias last, objective) in float64: Newton's method in the primal, halving steps."""
+    rows = np.column_stack([X / scale, np.ones(len(X))]).astype(np.float64)
+    sign = np.where(positive, 1.0, -1.0)
+    w = np.zeros(rows.shape[1])
+    value = objective(rows, sign, w, C)
+    for _ in range(1000):
+        slack = np.maximum(0, 1 - sign * (rows @ w))
+        inside = rows[slack > 0]
+        hessian = np.eye(len(w)) + 2 * C * inside.T @ inside
+        way = np.linalg.solve(hessian, w - 2 * C * rows.T @ (sign * slack))
+        t = 1.0
+        while (lower := objective(rows, sign, w - t * way, C)) > value and t > 1e-12:
+            t /= 2
+        if t <= 1e-12 or value - lower <= 1e-14 * value:
+            break
+        w, value = w - t * way, lower
+    return w, value
+
+
+def objective(rows: np.ndarray, sign: np.ndarray, w: np.ndarray, C: float) -> float:
+    slack = np.maximum(0, 1 - sign * (rows @ w))
+    return float(w @ w / 2 + C * slack @ slack)
+
+
+def weights(X: np.ndarray, solution: Solution, scale: float = 1.0) -> np.ndarray:
+    return np.append(solution.b @ X.astype(np.float64) / scale, solution.b.sum())
+
+
+@pytest.mark.parametrize("C", [1e-4, 1e-2, 0.3, 30.0, 100.0])
 @pytest.mark.parametrize("seed", range(3))
-def test_the_conditions_of_the_optimum_hold(seed: int, C: float) -> None:
-    """w minimises |w|^2/2 + C sum max(0, 1 - y w.x)^2 just if b_i = 2 C y_i max(0, 1 - y_i w.x_i)."""
-    _, gram, sign = problem(seed)
-    b = next_solution(gram, sign, np.zeros(90), C)
-    assert b is not None
-    expected = 2 * C * sign * np.maximum(0, 1 - sign * (gram @ b))
-    np.testing.assert_allclose(b, expected, atol=1e-5 * np.abs(b).max())
+def test_the_objective_is_within_the_gap_of_the_minimum(seed: int, C: float) -> None:
+    X, positive = problem(seed, spread=1.0)
+    (solution,) = solve(X, positive, C, scale=3.0)
+    assert solution.converged
+    _, lowest = best(X, positive, C, 3.0)
+    rows = np.column_stack([X / 3, np.ones(90)]).astype(np.float64)
+    reached = objective(rows, np.where(positive, 1.0, -1.0), weights(X, solution, 3.0), C)
+    assert lowest * (1 - 1e-9) <= reached <= lowest * (1 + 1.2 * GAP)
+    np.testing.assert_allclose(rows @ weights(X, solution, 3.0), solution.scores, atol=2e-2)
 
 
-def test_the_answer_is_liblinears() -> None:
-    X, gram, sign = problem(4)
-    reference = LinearSVC(C=2.0, tol=1e-10, max_iter=10_000_000, random_state=0).fit(X, sign)
-    b = next_solution(gram, sign, np.zeros(90), 2.0)
-    assert b is not None
-    np.testing.assert_allclose(b @ X, reference.coef_[0], atol=1e-5 * np.abs(reference.coef_).max())
-    assert b.sum() == pytest.approx(reference.intercept_[0], abs=1e-5)
+def test_precision_that_does_not_suffice_is_said() -> None:
+    """Of 90 documents with 25 features and C = 1e5 the coefficients are huge, and cancel."""
+    for seed in range(3):
+        assert not solve(*problem(seed, spread=1.0), 1e5, scale=3.0)[0].converged
 
 
-def test_where_it_starts_does_not_matter_and_the_start_is_left_alone() -> None:
-    _, gram, sign = problem(5)
-    expected = next_solution(gram, sign, np.zeros(90), 10.0)
-    rng = np.random.default_rng(5)
-    for size in (1e-3, 1.0, 1e3):
-        start = rng.normal(0, size, 90) * (rng.random(90) < 0.5)
-        before = start.copy()
-        found = next_solution(gram, sign, start, 10.0)
-        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
-        np.testing.assert_array_equal(start, before)
+@pytest.mark.parametrize("C", [1e-2, 1.0, 1e3])
+def test_documents_of_very_different_lengths(C: float) -> None:
+    """Counts of documents a thousand times as long as others, as they are."""
+    rng = np.random.default_rng(8)
+    lengths = np.where(rng.random(150) < 0.1, 2000, 8)
+    topics = rng.dirichlet(np.full(300, 0.05), 2)
+    y = rng.random(150) < 0.4
+    X = np.stack(
+        [
+            rng.multinomial(n, topics[int(k)] * 0.4 + topics.mean(axis=0) * 0.6)
+            for n, k in zip(lengths, y, strict=True)
+        ]
+    )
+    (solution,) = solve(X.astype(np.float32), y, C)
+    lowest = best(X, y, C)[1]
+    rows = np.column_stack([X, np.ones(150)]).astype(np.float64)
+    assert solution.converged
+    assert objective(rows, np.where(y, 1.0, -1.0), weights(X, solution), C) <= lowest * (1 + 1.2 * GAP)
+
+
+def test_the_answers_on_digits_are_liblinears() -> None:
+    X, y = load_digits(return_X_y=True)
+    X = X[:600].astype(np.float32)
+    scale = float(np.sqrt((X**2).sum(axis=1).mean()))
+    for positive in (y[:600] == 8, y[:600] == 0):
+        solutions = solve(X, positive, 0.1, 0.3, 0.35, 5.0, scale=scale)
+        for C, solution in zip((0.1, 0.3, 0.35, 5.0), solutions, strict=True):
+            reference = LinearSVC(C=C, tol=1e-7, max_iter=1_000_000, random_state=0).fit(X / scale, positive)
+            expected = reference.decision_function(X / scale)
+            np.testing.assert_allclose(solution.scores, expected, atol=0.02)
+            clear = np.abs(expected) > 0.02
+            np.testing.assert_array_equal((solution.scores > 0)[clear], (expected > 0)[clear])
+
+
+def test_a_path_ends_where_a_fresh_start_does() -> None:
+    X, positive = problem(4, spread=1.0)
+    grid = (0.01, 0.1, 0.11, 0.12, 0.13, 10.0, 1.0, 0.02)  # downwards too
+    for C, on_path in zip(grid, solve(X, positive, *grid), strict=True):
+        (fresh,) = solve(X, positive, C)
+        lowest = best(X, positive, C)[1]
+        # The gap bounds |w - w*|^2 / 2 of either.
+        difference = weights(X, on_path) - weights(X, fresh)
+        assert np.sqrt(difference @ difference) <= 2 * np.sqrt(2.4 * GAP * lowest)
+
+
+def test_a_split_of_one_gram_matrix_is_the_gram_matrix_of_the_split() -> None:
+    X, positive = problem(5)
+    train = np.random.default_rng(5).permutation(90)[:60]
+    held_out = np.setdiff1d(np.arange(90), train)
+    shared = next(NewtonPath(gram_matrix(X), train, 2.0).solve(positive[train], [0.7]))
+    (alone,) = solve(X[train], positive[train], 0.7, scale=2.0)
+    np.testing.assert_allclose(shared.scores[train], alone.scores, atol=2e-2)
+    assert not shared.b[held_out].any()
+    expected = np.column_stack([X[held_out] / 2, np.ones(30)]) @ weights(X, shared, 2.0)
+    np.testing.assert_allclose(shared.scores[held_out], expected, atol=2e-2)
 
 
 def test_copies_and_empty_documents() -> None:
-    X, _, sign = problem(6, n=40)
-    X = np.vstack([X, X[:20], np.zeros((10, 25))])
-    sign = np.concatenate([sign, -sign[:20], np.ones(10)])  # the copies contradict their originals
-    gram = X @ X.T + 1
-    b = next_solution(gram, sign, np.zeros(70), 50.0)
-    assert b is not None
-    np.testing.assert_allclose(b, 100 * sign * np.maximum(0, 1 - sign * (gram @ b)), atol=1e-6)
+    X, positive = problem(6, n=40, spread=1.0)
+    X = np.vstack([X, X[:20], np.zeros((10, 25), dtype=np.float32)])
+    positive = np.concatenate([positive, ~positive[:20], np.ones(10, dtype=bool)])  # the copies contradict
+    (solution,) = solve(X, positive, 2.0)
+    assert solution.converged
+    np.testing.assert_allclose(weights(X, solution), best(X, positive, 2.0)[0], atol=1e-2)
     # Without features the intercept alone is learned: b/2C = 4 (1 - b) - 2 (1 + b), a parabola's vertex.
-    empty = next_solution(np.ones((6, 6)), np.array([1.0] * 4 + [-1.0] * 2), np.zeros(6), 10.0)
-    assert empty is not None
-    assert empty.sum() == pytest.approx(2 / (6 + 0.05))
+    (empty,) = solve(np.zeros((6, 3), dtype=np.float32), np.array([True] * 4 + [False] * 2), 10.0)
+    assert empty.b.sum() == pytest.approx(2 / (6 + 0.05), abs=2e-3)
 
 
-def test_a_matrix_that_is_no_gram_matrix_is_refused() -> None:
-    with pytest.raises(ValueError, match="positive semi-definite; at C = 1 it is not"):
-        next_solution(-5 * np.eye(3), np.array([1.0, -1.0, 1.0]), np.zeros(3), 1.0)
+def test_all_documents_inside_the_margin_is_ridge_regression() -> None:
+    """With a tiny C every slack is positive: (K + I / 2C) b = y."""
+    X, positive = problem(7, spread=0.5)
+    (solution,) = solve(X, positive, 1e-5)
+    gram = gram_matrix(X).astype(np.float64) + 1
+    expected = np.linalg.solve(gram + np.eye(90) / 2e-5, np.where(positive, 1.0, -1.0))
+    np.testing.assert_allclose(solution.b, expected, rtol=1e-2)
 
 
-def test_a_path_is_exact_after_its_first_problem_and_falls_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    X, gram, sign = problem(7)
-    full = np.arange(25) % 2 == 0
+def test_the_same_bits_again_and_running_out_of_steps_is_said() -> None:
+    X, positive = problem(9, spread=1.0)
+    X.flags.writeable = False
+    first, second = (solve(X, positive, 0.3, 0.4, 30.0) for _ in range(2))
+    for one, other in zip(first, second, strict=True):
+        np.testing.assert_array_equal(one.b, other.b)
+    path = NewtonPath(gram_matrix(X), np.arange(90), 1.0)
+    assert not next(path.solve(positive, [100.0], max_steps=1)).converged
 
-    def path() -> list[np.ndarray]:
-        both = DualPath(X, full, 2.0)
-        return [both.solve(0, sign > 0, C, 100_000)[0] for C in (0.1, 1.0, 10.0)]
 
-    newton = path()
-    b = next_solution((gram - 1) / 4 + 1, sign, np.zeros(90), 10.0)
-    assert b is not None
-    np.testing.assert_allclose(newton[2], b @ X / 4, rtol=1e-6)
-    monkeypatch.setattr(finite_newton, "MAX_STEPS", 0)
-    for exact, descent in zip(newton, path(), strict=True):
-        np.testing.assert_allclose(descent, exact, atol=1e-2 * np.abs(exact).max())
-    monkeypatch.setattr(dual_descent, "FEW", 89)
-    descended = path()
-    monkeypatch.setattr(dual_descent, "next_solution", None)  # more documents than FEW: never called
-    np.testing.assert_array_equal(path()[2], descended[2])
+def test_steps_that_lead_uphill_are_shortened(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From a start far off, the way to the first target overshoots; the line search then leads to the same place."""
+    steps = []
+    search = finite_newton.line_search
+
+    def noted(*arguments: np.ndarray) -> float:
+        steps.append(search(*arguments))
+        return steps[-1]
+
+    monkeypatch.setattr(finite_newton, "line_search", noted)
+    X, positive = problem(0, n=60, n_features=80, spread=1.0)
+    sign = np.where(positive, 1.0, -1.0)
+    path = NewtonPath(gram_matrix(X), np.arange(60), 1.0)
+    for seed in range(5):
+        start = np.random.default_rng(seed).normal(0, 30, (1, 60))
+        scores = start @ (gram_matrix(X).astype(np.float64) + 1)
+        b, _, converged = path._solve_together(start, scores, sign, np.array([3.0]), 100)
+        assert converged.all()
+        rows = np.column_stack([X, np.ones(60)]).astype(np.float64)
+        lowest = best(X, positive, 3.0)[1]
+        assert objective(rows, sign, b[0] @ rows, 3.0) <= lowest * (1 + 1e-3)
+    assert all(0 <= step < 1 for step in steps)

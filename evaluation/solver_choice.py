@@ -1,0 +1,61 @@
+"""Which solver fits the linear SVM: Newton's method on the Gram matrix or the features, dual descent or LIBLINEAR.
+
+The limits were measured on Reuters-65 with its 65 classes and on 20 Newsgroups (tests/benchmarks/probes.py).
+"""
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+# Fewer values than LARGE, LIBLINEAR fits while others would prepare.
+LARGE = 50_000
+# Newton's method on the features takes (features)^2 a document and step, that on the Gram matrix as many as there are
+# documents: by WORTH to one they take equally long. What the former keeps is at most 800 MB.
+WORTH = 150
+MOST_VALUES = 100_000_000
+# Documents whose Gram matrix is kept: 580 MB, and at most a copy of it.
+MOST = 12_000
+# A sparse document with fewer values is quicker with LIBLINEAR, which takes its time by the value; but its steps are
+# many where some documents are much longer than others, squares of lengths above UNEVEN times their median.
+MANY = 250
+UNEVEN = 1000
+# A column that more than this share of the documents has is full: as a column of a float32 array it takes at most
+# twice the memory of its csr entries.
+FULL = 0.25
+
+Solver = Literal["primal", "gram", "descent", "liblinear"]
+
+
+def choose_solver(X: "np.ndarray | csr_matrix") -> Solver:
+    """The quickest solver for these documents, csr or dense (n_documents, n_features)."""
+    n_documents, n_features = X.shape
+    n_values = np.count_nonzero(X) if isinstance(X, np.ndarray) else X.nnz
+    if n_values < LARGE:
+        return "liblinear"
+    if n_features**2 <= WORTH * n_documents and n_documents * n_features <= MOST_VALUES:
+        return "primal"
+    long = n_values > MANY * n_documents
+    if n_documents <= MOST and (long or _uneven(X)):
+        return "gram"
+    full = full_columns(X)
+    n_full = np.count_nonzero(X[:, full]) if isinstance(X, np.ndarray) else full[X.indices].sum()
+    return "descent" if 2 * n_full > n_values else "liblinear"
+
+
+def full_columns(X: "np.ndarray | csr_matrix") -> np.ndarray:
+    """Which columns more than FULL of the documents have, bools (n_features,)."""
+    if isinstance(X, np.ndarray):
+        return np.count_nonzero(X, axis=0) > FULL * len(X)
+    return np.bincount(X.indices, minlength=X.shape[1]) > FULL * X.shape[0]
+
+
+def _uneven(X: "np.ndarray | csr_matrix") -> bool:
+    """Whether some documents are much longer than others."""
+    if isinstance(X, np.ndarray):
+        squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+    else:
+        squares = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+    return bool(squares.max() > UNEVEN * np.median(squares))
