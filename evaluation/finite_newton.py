@@ -77,7 +77,7 @@ class NewtonPath:
             for k, each in enumerate(C):
                 starts[k] = coefficients = _best_combination(norm, signed, each, coefficients)
             b, at, converged = self._solve_together(starts @ basis, starts @ scores, sign, C, max_steps)
-            yield from map(Solution, b, at, converged)
+            yield from map(Solution, b, at, converged.tolist())
             basis, scores = np.vstack([basis, b])[-N_BEFORE:], np.vstack([scores, at])[-N_BEFORE:]
             coefficients = np.eye(len(basis))[-1]
 
