@@ -3,9 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 UV := uv==0.13.8
+AUDIT := pip-audit==2.10.1
 INSTALLED := $(VENV)/installed
 
-.PHONY: quick test lint format fuzz bench up down lock clean
+.PHONY: quick test lint format fuzz audit bench up down lock clean
 
 quick: $(INSTALLED)
 	$(BIN)/textbench run quick
@@ -24,6 +25,10 @@ format: $(INSTALLED)
 
 fuzz: $(INSTALLED)
 	TEXTBENCH_FUZZ_EXAMPLES=10000 $(BIN)/python -m pytest $(wildcard tests/*fuzz*)
+
+# Known vulnerabilities of the locked versions, asked of PyPI; what could not be asked counts as a failure.
+audit: $(INSTALLED)
+	$(BIN)/uv tool run $(AUDIT) -r requirements.lock --no-deps --disable-pip --strict
 
 bench: $(INSTALLED)
 	$(BIN)/python -m tests.benchmarks

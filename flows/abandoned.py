@@ -6,7 +6,10 @@ Prefect hears nothing from a killed process and would show its runs as running f
 import asyncio
 import os
 import socket
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from flows.server import ServerError
 
 if TYPE_CHECKING:
     from prefect.client.orchestration import PrefectClient
@@ -14,17 +17,28 @@ if TYPE_CHECKING:
 
 PREFIX = "owner:"
 PAGE = 200  # the most that Prefect's API returns at once
-# Process start times are read off a clock that may be corrected meanwhile.
-CLOCK_SECONDS = 2.0
 MESSAGE = "The process of this run was killed."
 
 
 def owner_tag() -> str:
-    """Return the tag a flow run carries to say whose it is: `owner:<hostname>:<pid>:<create time>`."""
+    """Return the tag a flow run carries to say whose it is: `owner:<hostname>:<pid>:<its start>`."""
+    pid = os.getpid()
+    return f"{PREFIX}{socket.gethostname()}:{pid}:{_start(pid):.2f}"
+
+
+def _start(pid: int) -> float:
+    """Return when a process began: on Linux seconds since boot, which setting the clock does not change.
+
+    Raises psutil.NoSuchProcess when there is none.
+    """
     import psutil
 
-    pid = os.getpid()
-    return f"{PREFIX}{socket.gethostname()}:{pid}:{psutil.Process(pid).create_time():.2f}"
+    try:
+        # The name, which may hold anything, stands in brackets; the start is field 22 of proc(5).
+        fields = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+    except OSError:
+        return psutil.Process(pid).create_time()
+    return int(fields[19]) / os.sysconf("SC_CLK_TCK")
 
 
 def crash_abandoned_runs() -> int:
@@ -33,8 +47,22 @@ def crash_abandoned_runs() -> int:
     Flow runs first, then the task runs of crashed flow runs. The latter reach the server late, as events, so
     those of flow runs that crashed earlier are looked at too. Two requests when there is nothing to do. The
     environment must name a server that answers (`flows.server.environment`); no event loop may be running.
+
+    Raises ServerError when the server lets nobody in by this user and password, or cannot reach its database.
     """
-    return asyncio.run(_crash_abandoned_runs())
+    from prefect.exceptions import PrefectHTTPStatusError
+
+    try:
+        return asyncio.run(_crash_abandoned_runs())
+    except PrefectHTTPStatusError as error:
+        status, url = error.response.status_code, error.request.url
+        remedy = (
+            "set PREFECT_API_AUTH_STRING to USER:PASSWORD" if status in (401, 403) else "its log says why"
+        )
+        address = f"{url.scheme}://{url.netloc.decode()}"
+        raise ServerError(
+            f"the Prefect server at {address} answers with status {status}; {remedy}"
+        ) from error
 
 
 async def _crash_abandoned_runs() -> int:
@@ -93,16 +121,15 @@ def _is_abandoned(flow_run: "FlowRun") -> bool:
 
 
 def _is_dead(owner: str) -> bool:
-    """Say whether `<hostname>:<pid>:<create time>` was a process of this machine that is no more."""
+    """Say whether `<hostname>:<pid>:<its start>` was a process of this machine that is no more."""
     import psutil
 
     try:
-        hostname, pid, created = owner.rsplit(":", 2)
+        hostname, pid, start = owner.rsplit(":", 2)
         if hostname != socket.gethostname():
             return False
-        process = psutil.Process(int(pid))
-        is_zombie = process.status() == psutil.STATUS_ZOMBIE  # dead, and its parent has not noticed
-        return is_zombie or abs(process.create_time() - float(created)) > CLOCK_SECONDS
+        is_zombie = psutil.Process(int(pid)).status() == psutil.STATUS_ZOMBIE  # its parent has not noticed
+        return is_zombie or f"{_start(int(pid)):.2f}" != start
     except psutil.NoSuchProcess:
         return True
     except ValueError:

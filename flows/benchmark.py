@@ -1,6 +1,5 @@
 """The flow `benchmark`: run every cell of a sweep, cached, tracked and resumable, and write its rows."""
 
-import tempfile
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -10,9 +9,10 @@ from prefect import flow
 from prefect.states import State
 
 from flows.cells import Cell, Index, Protocol, Request, plan, result_row, row
-from flows.engine import execute, sweep_id
+from flows.engine import execute, n_workers, sweep_id
 from flows.home import home_folder
 from flows.recording import Recorder
+from flows.spool import Entry
 from tasks.isolate import n_cores
 from tasks.store import Store, remove_leftovers
 
@@ -58,11 +58,11 @@ def benchmark(
     )
     n_missing = len({cell.key for cell in cells if not store.has(cell.references["evaluate"])})
     if not timed and n_missing:
-        store = replace(store, workers=max(1, n_cores() // n_missing))
+        store = replace(store, workers=max(1, n_workers() // n_missing))
     remove_leftovers(store.root)
     recorder = SweepRecorder(home, store, sweep_id(name, cells, attempt), attempt, timed=timed)
     recorder.begin(cells)
-    execute(cells, store, 1 if timed else n_cores(), recorder.finish)
+    execute(cells, store, 1 if timed else n_workers(), recorder.finish)
     return recorder.state()
 
 
@@ -90,21 +90,22 @@ class SweepRecorder(Recorder[Cell]):
         folder = self.store.folder(cell.references["evaluate"])
         return {"predictions": folder / "predictions.parquet", "per_class": folder / "per_class.json"}
 
-    def publish(self, cell: Cell, result: dict[str, Any]) -> str | None:
-        """Write a cell that ended to MLflow, with the trials behind its settings, and return the run's id."""
-        run_id = super().publish(cell, result)
-        if run_id is not None and result["error"] is None:
-            self._publish_search(cell, run_id)
-        return run_id
+    def entry(self, cell: Cell, result: dict[str, Any]) -> Entry | None:
+        """Return what MLflow is to hold of a cell that ended, with the trials behind its settings."""
+        entry = super().entry(cell, result)
+        if entry is not None and result["error"] is None:
+            entry["search"] = self.search(cell)
+        return entry
 
-    def _publish_search(self, cell: Cell, run_id: str) -> None:
-        """Write the trials, and the pictures of them."""
+    def search(self, cell: Cell) -> dict[str, Any] | None:
+        """Return the trials behind a cell's settings and what they were chosen from; None where none were tried."""
         choice = self.store.open(cell.references["tune"]).json("choice")
         if len(choice["trials"]) < 2:
-            return
-        from flows import study_plots
+            return None
+        return {"label": cell.label, "space": choice["space"], "trials": choice["trials"]}
 
-        self.mlflow.record_trials(run_id, cell.label, choice["trials"])
-        with tempfile.TemporaryDirectory() as folder:
-            for picture in study_plots.draw(choice["space"], choice["trials"], Path(folder)):
-                self.mlflow.client.log_artifact(run_id, str(picture), artifact_path="search")
+    def finish(self, cell: Cell, error: str | None) -> None:
+        """Have a cell that ended recorded; where it is timed the next one waits for that."""
+        super().finish(cell, error)
+        if self._timed:
+            self.wait()

@@ -87,12 +87,13 @@ def plan(request: Request) -> list[Cell]:
         catalogue.pick("probe", request.probe, PROBES)
     methods = [_method(text) for text in dict.fromkeys(request.methods)]
     _check_methods(methods)
-    return [
-        _cell(request, _terms(request, dataset, method), method, seed)
-        for dataset in [*dict.fromkeys(request.datasets), *([None] if request.own else [])]
+    own = _own_corpus(request, request.own) if request.own else None
+    tables = [
+        _table(request, _terms(request, dataset, method, own), method)
+        for dataset in [*dict.fromkeys(request.datasets), *([None] if own else [])]
         for method in methods
-        for seed in dict.fromkeys(request.seeds)
     ]
+    return [_cell(request, table, seed) for table in tables for seed in dict.fromkeys(request.seeds)]
 
 
 @dataclass(frozen=True)
@@ -123,10 +124,11 @@ def _check_methods(methods: Sequence[_Method]) -> None:
             raise InputError(f"{method.asked} has the name of another method, {entry.name}; rename the file")
 
 
-def _terms(request: Request, dataset: str | None, method: _Method) -> _Terms:
-    """Return the terms of a data set (None: the user's own) for a method; `faithful` takes a paper's."""
+def _terms(request: Request, dataset: str | None, method: _Method, own: Reference | None) -> _Terms:
+    """Return the terms of a data set (None: the user's `own`) for a method; `faithful` takes a paper's."""
     if dataset is None:
-        return _own_terms(request, request.own or {})
+        assert own is not None
+        return _own_terms(request, own)
     entry = catalogue.dataset(dataset)
     paper, terms = _paper(request, entry, method) if request.protocol == "faithful" else (None, {})
     return _Terms(
@@ -169,14 +171,18 @@ def _validation(c_steps: Sequence[float] = (), **others: Any) -> dict[str, Any]:
     return others | {"c_grid": [round(first + i * step, 6) for i in range(n_steps + 1)]}
 
 
-def _own_terms(request: Request, own: Mapping[str, Any]) -> _Terms:
+def _own_corpus(request: Request, own: Mapping[str, Any]) -> Reference:
+    """Return the corpus of the user's own documents, which are read whole for their digest."""
     from tasks import own_data
 
     if request.protocol == "faithful":
         raise InputError(
             "protocol 'faithful' repeats a paper; for your own data choose honest or transductive"
         )
-    corpus = own_data.reference(own_data.OwnData(**own))
+    return own_data.reference(own_data.OwnData(**own))
+
+
+def _own_terms(request: Request, corpus: Reference) -> _Terms:
     is_transductive = request.protocol == "transductive"
     name = corpus.params["dataset"]
     name = f"own-{name}" if name in catalogue.datasets() else name  # r8.csv is not the data set r8
@@ -184,18 +190,33 @@ def _own_terms(request: Request, own: Mapping[str, Any]) -> _Terms:
     return _Terms(name, corpus, rule, is_transductive, probe, request.validation)
 
 
-def _cell(request: Request, terms: _Terms, method: _Method, seed: int) -> Cell:
+@dataclass(frozen=True)
+class _Table:
+    """What the cells of one data set and method share, whatever their seed."""
+
+    terms: _Terms
+    method: _Method
+    label: str
+    shared: Mapping[str, Reference]
+
+
+def _table(request: Request, terms: _Terms, method: _Method) -> _Table:
     from tasks.tokens import token_rule
 
-    corpus, name, is_searched = (
-        terms.corpus,
-        method.recipe_name,
-        bool(request.trials or request.search_seconds),
-    )
-    labelled_features.check_budget(name, method.params, request.labels)
+    labelled_features.check_budget(method.recipe_name, method.params, request.labels)
     rule = asdict(token_rule(terms.rule))
     rule["max_n"] = max(rule["max_n"], method.entry.constant("MAX_N", 1))
-    vectors = vectorize.reference(corpus, rule, terms.transductive)
+    shared = {
+        "ingest": terms.corpus,
+        "audit": audit.reference(terms.corpus),
+        "vectorize": vectorize.reference(terms.corpus, rule, terms.transductive),
+    }
+    return _Table(terms, method, catalogue.spelled(method.entry.name, method.params), shared)
+
+
+def _cell(request: Request, table: _Table, seed: int) -> Cell:
+    terms, method, name = table.terms, table.method, table.method.recipe_name
+    corpus, vectors = table.shared["ingest"], table.shared["vectorize"]
     choice = tune.reference(
         corpus,
         vectors,
@@ -208,11 +229,12 @@ def _cell(request: Request, terms: _Terms, method: _Method, seed: int) -> Cell:
         fixed=method.params,
         labels=request.labels,
     )
-    references = {"ingest": corpus, "audit": audit.reference(corpus), "vectorize": vectors}
+    references = dict(table.shared)
+    is_searched = bool(request.trials or request.search_seconds)
     if not method.entry.is_classifier and not is_searched:  # a search makes the features it wants
         references["featurize"] = featurize.reference(vectors, name, method.params, seed)
     references |= {"tune": choice, "evaluate": evaluate.reference(corpus, vectors, choice)}
-    own = request.own if terms.corpus.params.get("own") else None
+    own = request.own if corpus.params.get("own") else None
     alone = replace(
         request,
         datasets=[] if own else [terms.dataset],
@@ -221,9 +243,8 @@ def _cell(request: Request, terms: _Terms, method: _Method, seed: int) -> Cell:
         own=own,
         paper=terms.paper,
     )
-    label = catalogue.spelled(method.entry.name, method.params)
     probe = choice.params["probe"]
-    return Cell(terms.dataset, label, request.protocol, seed, request.trials, references, probe, alone)
+    return Cell(terms.dataset, table.label, request.protocol, seed, request.trials, references, probe, alone)
 
 
 def result_row(cell: Cell, store: Store) -> dict[str, Any]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mlflow import MlflowClient
 
 VIEW = "textbench"  # the key of the shared view: &viewStateShareKey=textbench
+SWEEPS = "sweeps"  # of the view with a row a sweep, which unfolds into its runs
 KIND = {"mlflow.experimentKind": "custom_model_development"}  # or the page opens on traces of language models
 RANKED = {
     "mlflow.experiment.primaryMetric.name": "accuracy",
@@ -22,19 +23,20 @@ RANKED = {
 }
 NOTES = {
     "experiment": "One run a cell (data set, method, protocol, seed), curves and rankings beside them by their tag "
-    "`kind`. A sweep's runs share the tag `sweep.<id>`.",
+    "`kind`. A sweep's runs share the tag `sweep.<id>`; `sweep` names the last one a run was used in, to group runs by "
+    "(`&viewStateShareKey=sweeps`).",
     "trials_experiment": "One run a trial of a search; the tag `textbench.run` is the run it was made for.",
 }
 COLUMNS = [
     "params.`dataset`", "params.`method`", "params.`protocol`", "params.`seed`", "params.`trials`",
     "metrics.`accuracy`", "metrics.`macro_f1`", "metrics.`micro_f1`", "metrics.`map`",
-    "metrics.`seconds`", "metrics.`peak_mb`", "attributes.`Dataset`",
+    "metrics.`seconds`", "metrics.`peak_mb`", "attributes.`Dataset`", "tags.`sweep`",
 ]  # fmt: skip
 TRIAL_COLUMNS = ["metrics.`score`", "metrics.`seconds`", "tags.`textbench.run`", "tags.`state`"]
 
 
 def arrange(tracker: Tracker) -> None:
-    """Write the experiments' kind, note, ranking metric and shared view."""
+    """Write the experiments' kind, note, ranking metric and shared views."""
     client, settings = tracker.client, tracker.settings
     for name, columns, order in (
         ("experiment", COLUMNS, "metrics.`accuracy`"),
@@ -44,7 +46,9 @@ def arrange(tracker: Tracker) -> None:
             "mlflow.note.content": NOTES[name],
             f"mlflow.sharedViewState.{VIEW}": view(columns, order),
         }
-        _tag(client, getattr(settings, name), tags | (RANKED if name == "experiment" else {}))
+        if name == "experiment":
+            tags |= RANKED | {f"mlflow.sharedViewState.{SWEEPS}": view(columns, order, group="sweep")}
+        _tag(client, getattr(settings, name), tags)
 
 
 def _tag(client: "MlflowClient", name: str, tags: dict[str, str]) -> None:
@@ -56,13 +60,19 @@ def _tag(client: "MlflowClient", name: str, tags: dict[str, str]) -> None:
             client.set_experiment_tag(experiment.experiment_id, key, value)
 
 
-def view(columns: list[str], order: str, wanted: str = "") -> str:
+def view(columns: list[str], order: str, wanted: str = "", group: str = "") -> str:
     """Return a shared view as MLflow's page writes it: compressed JSON of the columns, and which runs in which order.
 
     `wanted` is a search of MLflow's; the page takes it from the view alone, never from the address beside a view.
+    `group` is the tag whose runs make a row together, with the means of their metrics.
     """
     state: dict[str, Any] = {"selectedColumns": columns, "columnOrder": columns, "searchFilter": wanted}
     state |= {"orderByKey": order, "orderByAsc": False}
+    if group:
+        state["groupBy"] = {
+            "aggregateFunction": "average",
+            "groupByKeys": [{"mode": "tag", "groupByData": group}],
+        }
     return f"deflate;{base64.b64encode(zlib.compress(json.dumps(state).encode())).decode()}"
 
 

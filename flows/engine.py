@@ -6,20 +6,26 @@ import json
 import logging
 import queue
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypeVar
+from dataclasses import replace
+from typing import Any
 
+from prefect.cache_policies import NO_CACHE
+from prefect.context import FlowRunContext
 from prefect.futures import PrefectFuture
+from prefect.states import State
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
+from flows.agenda import Agenda, AnyCell
 from flows.squares import Square
+from tasks.cluster import Cluster, digest
 from tasks.isolate import CellError, n_cores
 from tasks.recipe import Reference
 from tasks.stages import STAGES
 from tasks.store import Store
 
 log = logging.getLogger("textbench.run")
-Engine = Literal["threads", "dask"]
-AnyCell = TypeVar("AnyCell", bound=Square)
+# Stages under way for each that may compute: what is stored is only looked up, but Prefect keeps something of each.
+AHEAD = 4
 
 
 def sweep_id(name: str, cells: Sequence[Square], attempt: str = "") -> str:
@@ -28,17 +34,35 @@ def sweep_id(name: str, cells: Sequence[Square], attempt: str = "") -> str:
     return f"{name}-{hashlib.sha256(keys.encode()).hexdigest()[:8]}"
 
 
-def task_runner(engine: Engine) -> TaskRunner[Any]:
-    """Return the Prefect task runner of an engine; it bounds nothing, `execute` does."""
+def task_runner(engine: str) -> TaskRunner[Any]:
+    """Return the Prefect task runner of an engine; it bounds nothing, `execute` does.
+
+    `engine` is threads, dask for worker processes on this machine, or the address of a Dask cluster's scheduler.
+    """
     if engine == "threads":
         return ThreadPoolTaskRunner(max_workers=4 * n_cores())
     import dask
     from prefect_dask import DaskTaskRunner
 
+    if engine != "dask":
+        return DaskTaskRunner(address=engine)
     dask.config.set({"distributed.worker.daemon": False})  # its workers start children of their own
     return DaskTaskRunner(
         cluster_kwargs={"n_workers": n_cores(), "threads_per_worker": 1, "dashboard_address": None}
     )
+
+
+def n_workers() -> int:
+    """Return how many stages the flow that asks may compute at once: this machine's cores, or a cluster's threads."""
+    runner = _cluster_runner()
+    return n_cores() if runner is None else sum(runner.client.nthreads().values()) or 1
+
+
+def _cluster_runner() -> Any:
+    """Return the task runner of the flow that asks if it is of a Dask cluster that was there before, else None."""
+    context = FlowRunContext.get()
+    address = getattr(context.task_runner, "address", None) if context else None
+    return context.task_runner if context and address else None
 
 
 def execute(
@@ -46,60 +70,69 @@ def execute(
 ) -> None:
     """Run the stages of all cells as Prefect tasks, at most `workers` computing at once, first cells first.
 
-    A stage that several cells share runs once. `finish(cell, error)` is called as each cell ends; a failed stage fails
-    the cells that need it and no others.
+    A stage that several cells share runs once (`flows.agenda`). `finish(cell, error)` is called as each cell ends; a
+    failed stage fails the cells that need it and no others. With a Dask cluster documents are still read here, where
+    the command was given, and so is what is stored here.
     """
+    runner = _cluster_runner()
+    sent = store if runner is None else replace(store, cluster=Cluster(runner.address, digest()))
     ended: queue.Queue[str] = queue.Queue()
     running: dict[str, PrefectFuture[Any]] = {}
     computing: set[str] = set()
-    outcome: dict[str, str | None] = {}
-    waiting = list(cells)
-    while waiting:
-        for cell in list(waiting):
-            step = _next(cell, outcome)
-            if step is None or (error := outcome.get(step[1].key)):
-                waiting.remove(cell)
-                finish(cell, error if step else None)
-                continue
-            stage, reference = step
-            if reference.key in running:
-                continue
-            stored = store.has(reference)
-            if not stored and len(computing) >= workers:
-                continue
-            if not stored:
+    agenda = Agenda(cells, store.has)
+    while not agenda.is_done:
+        while agenda.over:
+            finish(*agenda.over.popleft())
+        may = {"may_read": len(running) < AHEAD * workers, "may_compute": len(computing) < workers}
+        if step := agenda.take(**may):
+            cell, stage, reference, is_stored = step
+            if not is_stored:
                 computing.add(reference.key)
                 log.info("%s: %s", cell.label, stage, extra={"cell": cell.key, "stage": stage})
-            running[reference.key] = _submit(stage, reference, store, ended)
-        if running:
+            if runner is not None and (is_stored or stage == "ingest"):
+                state: Any = STAGES[stage](reference, store, return_state=True)
+                computing.discard(reference.key)
+                agenda.settle(reference.key, _reason(state))
+            else:
+                running[reference.key] = _submit(stage, reference, sent, ended)
+        elif running:
             key = ended.get()
             computing.discard(key)
-            outcome[key] = _error(running.pop(key))
-
-
-def _next(cell: Square, outcome: dict[str, str | None]) -> tuple[str, Reference] | None:
-    """Return the first stage of the cell that has not succeeded, or None when all have."""
-    return next(
-        ((stage, ref) for stage, ref in cell.references.items() if outcome.get(ref.key, "to do") is not None),
-        None,
-    )
+            agenda.settle(key, _error(running.pop(key)))
 
 
 def _submit(stage: str, reference: Reference, store: Store, ended: "queue.Queue[str]") -> PrefectFuture[Any]:
-    future = STAGES[stage].submit(reference, store)
+    task = STAGES[stage]
+    if store.cluster is not None:
+        # What Prefect keeps of a result would be a file under this machine's path, on another machine.
+        task = task.with_options(persist_result=False, cache_policy=NO_CACHE)
+    future = task.submit(reference, store)
     future.add_done_callback(lambda _: ended.put(reference.key))
     return future
 
 
 def _error(future: PrefectFuture[Any]) -> str | None:
     future.wait()
-    state = future.state
+    wrapped: Any = getattr(future, "wrapped_future", None)
+    if getattr(wrapped, "status", "finished") != "finished":  # Dask's: the worker died, or never got so far
+        try:
+            wrapped.result()
+        except Exception as error:
+            return _named(error)
+    return _reason(future.state)
+
+
+def _reason(state: State[Any]) -> str | None:
     if state.is_completed():
         return None
     error = state.result(raise_on_failure=False)
+    return _named(error) if isinstance(error, BaseException) else str(state.message)
+
+
+def _named(error: BaseException) -> str:
     if isinstance(error, CellError | OSError):
         return describe(error)
-    return f"{type(error).__name__}: {error}" if isinstance(error, BaseException) else str(state.message)
+    return f"{type(error).__name__}: {error}"
 
 
 def describe(error: CellError | OSError) -> str:

@@ -16,12 +16,12 @@ from prefect.states import State
 
 from flows.cells import Cell, Index, Protocol, Request, result_row, row
 from flows.curves import Curve, plan_curves, summarise
-from flows.engine import execute
+from flows.engine import execute, n_workers
 from flows.home import home_folder
 from flows.recording import Recorder
-from tasks.isolate import n_cores
+from flows.spool import Entry, curve_entry
 from tasks.store import Store, remove_leftovers, write_json
-from tasks.tracking import git_commit
+from tasks.tracking import ATTEMPT_TAG, CELL_TAG, git_commit
 
 
 @flow(name="label_budget", flow_run_name="{name}", log_prints=False)
@@ -55,7 +55,7 @@ def label_budget(
     remove_leftovers(store.root)
     recorder = CurveRecorder(home, store)
     recorder.begin(cells)
-    execute(cells, store, n_cores(), recorder.finish)
+    execute(cells, store, n_workers(), recorder.finish)
     recorder.record_curves(cells)
     return recorder.state()
 
@@ -78,12 +78,14 @@ class CurveRecorder(Recorder[Cell]):
         """Return what asks for the cell."""
         return {"request": asdict(cell.request), "timed": False}
 
-    def publish(self, cell: Cell, result: dict[str, Any]) -> str | None:
-        """Make no run: a cell is a point of its curve's."""
+    def entry(self, cell: Cell, result: dict[str, Any]) -> Entry | None:
+        """Return None: a cell has no run of its own, it is a point of its curve's."""
         return None
 
     def record_curves(self, cells: Sequence[Cell]) -> None:
         """Write each method's curve to MLflow as one run with step metrics and the figure; step is the labels."""
+        if not self.tracker.settings.is_on:
+            return
         for dataset in dict.fromkeys(cell.dataset for cell in cells):
             # A cell that failed is no part of its curve: once it is repaired, that is another one.
             own = [c for c in cells if c.dataset == dataset and self.rows[c.key]["error"] is None]
@@ -93,7 +95,8 @@ class CurveRecorder(Recorder[Cell]):
             if curves and not self._is_recorded(path):
                 runs = self._record_runs(dataset, curves, own[0], path.with_suffix(".svg"))
                 record = {"runs": runs, "tracking_uri": self.tracker.settings.tracking_uri}
-                write_json(path, record)
+                if all(runs):  # what waits in the spool is no record yet
+                    write_json(path, record)
 
     def _is_recorded(self, path: Path) -> bool:
         try:
@@ -102,15 +105,17 @@ class CurveRecorder(Recorder[Cell]):
             return False
         return record["tracking_uri"] == self.tracker.settings.tracking_uri and self.tracker.exists()
 
-    def _record_runs(self, dataset: str, curves: Sequence[Curve], cell: Cell, picture: Path) -> list[str]:
+    def _record_runs(
+        self, dataset: str, curves: Sequence[Curve], cell: Cell, picture: Path
+    ) -> list[str | None]:
         from flows.curve_figure import draw
 
         picture.parent.mkdir(parents=True, exist_ok=True)
         draw(curves, picture)
         about = {"dataset": dataset, "protocol": cell.protocol, "seed": cell.seed, "trials": cell.trials}
-        tags = {"kind": "label_budget", "git.commit": git_commit()}
+        tags = {"kind": "label_budget", "git.commit": git_commit(), ATTEMPT_TAG: "first"}
         return [
-            self.mlflow.record_curve(
+            self.write(curve_entry(
                 f"{dataset} {curve.method} by labels",
                 about | {"method": curve.method, "draws": curve.n_draws},
                 {
@@ -118,8 +123,8 @@ class CurveRecorder(Recorder[Cell]):
                     for name in ("mean", "low", "high")
                 },
                 curve.metric,
-                tags,
+                tags | {CELL_TAG: hashlib.sha256(f"{picture.stem} {curve.method}".encode()).hexdigest()},
                 picture,
-            )
+            ))
             for curve in curves
-        ]
+        ]  # fmt: skip

@@ -39,7 +39,8 @@ LATEX = {
 class Summary:
     """One method on one data set under one protocol, over its seeds.
 
-    `mean` and `half_width` (of the 95 % interval, Student's t; nan for one seed) go by metric, in fractions.
+    `mean` and `half_width` (of the 95 % interval, Student's t) go by metric, in fractions; the latter is nan for one
+    seed, and where no seed changes a figure: seeds then say nothing of how sure it is.
     `seconds` is the sum over stages, its mean over seeds; `peak_mb` the largest. `params` holds each distinct
     setting that was chosen, `on_border` the parameters whose best value is an end of what was searched.
     `errors` are the distinct reasons of the `n_failed` seeds. With `n_seeds` 0 nothing was measured. `settings` is what
@@ -71,7 +72,14 @@ class Summary:
 
     def holds(self, row: Mapping[str, Any]) -> bool:
         """Tell whether a row is one of those that are summarised here."""
-        return _group(row) == (self.dataset, self.protocol, self.method, self.trials, self.settings)
+        # The settings last: of thousands of rows few are of this method, and they take the longest to say.
+        return (
+            row["method"] == self.method
+            and row["dataset"] == self.dataset
+            and row["protocol"] == self.protocol
+            and int(row["trials"]) == self.trials
+            and settings_of(row) == self.settings
+        )
 
 
 def latest(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -153,7 +161,9 @@ def _summary(group: Group, rows: list[Mapping[str, Any]]) -> Summary:
     dataset, protocol, method, trials, settings = group
     done = [row for row in rows if not row["error"]]
     shared = [name for name in KNOWN if done and all(name in row["metrics"] for row in done)]
-    intervals = {name: mean_interval([row["metrics"][name] for row in done]) for name in shared}
+    values = {name: [row["metrics"][name] for row in done] for name in shared}
+    intervals = {name: mean_interval(of_seeds) for name, of_seeds in values.items()}
+    alike = [name for name, of_seeds in values.items() if min(of_seeds) == max(of_seeds)]
     seconds = [sum(row["seconds"].values()) for row in done if row["seconds"]]
     peaks = [row["peak_mb"] for row in done if row["peak_mb"] is not None]
     params = {json.dumps(row["params"], sort_keys=True): row["params"] for row in done}
@@ -164,7 +174,7 @@ def _summary(group: Group, rows: list[Mapping[str, Any]]) -> Summary:
         trials=trials,
         n_seeds=len(done),
         mean={name: mean for name, (mean, _) in intervals.items()},
-        half_width={name: half for name, (_, half) in intervals.items()},
+        half_width={n: math.nan if n in alike else half for n, (_, half) in intervals.items()},
         seconds=math.fsum(seconds) / len(seconds) if seconds else None,
         peak_mb=max(peaks, default=None),
         params=list(params.values()),

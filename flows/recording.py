@@ -1,15 +1,17 @@
 """Recording: what becomes of a cell that ended, whichever flow it is of: its row, its record, its MLflow run."""
 
+import contextvars
 import logging
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Generic
+from typing import Any, Generic, TypeVar
 
 from prefect.states import Completed, Failed, State
 
+from flows import spool
 from flows.cells import Index
 from flows.engine import AnyCell
 from flows.squares import Square
@@ -18,22 +20,29 @@ from tasks.store import Store, locked
 from tasks.tracking import ATTEMPT_TAG, CELL_TAG, DATA_TAG, Tracker, git_commit, read_settings
 
 log = logging.getLogger("textbench.run")
+Answer = TypeVar("Answer")
+PAUSE_SECONDS = 30.0  # for a server that did not answer, before it is asked again
 
 
 class Recorder(ABC, Generic[AnyCell]):
     """Writes finished cells to MLflow and to an index, once each, however often a sweep is started.
 
-    `rows` holds the row of every cell that ended, by its key. A flow's own recorder says what its rows and runs are.
+    It does so in a thread of its own: a tracking server that is slow keeps no computation waiting. A run that cannot
+    be written is that cell's error, or where mlflow.yaml says so it waits in the spool (`flows.spool`). A flow's own
+    recorder says what its rows and runs are.
     """
 
     def __init__(self, home: Path, store: Store, index: Index, sweep: str, attempt: str = "") -> None:
         self.home, self.store, self.index = home, store, index
         self.attempt = attempt
         self._sweeps = [sweep] if sweep else []
-        self.rows: dict[str, dict[str, Any]] = {}
+        self._rows: dict[str, dict[str, Any]] = {}
+        self._thread = ThreadPoolExecutor(1)
+        self._ended: list[Future[None]] = []
+        self._failure: tuple[float, Exception] | None = None
         self.tracker = Tracker(read_settings(home))
         self._begun = time.time()
-        self._had_runs = self.tracker.exists()
+        self._had_runs = self.tracker.exists() or not self.tracker.settings.is_on
         self._preparation: Future[None] | None = None
         self._stored: set[str] = set()
         self._n_cells = 0
@@ -62,7 +71,7 @@ class Recorder(ABC, Generic[AnyCell]):
             CELL_TAG: cell.key,
             ATTEMPT_TAG: self.attempt or "first",
             "git.commit": self._commit,
-            **{f"sweep.{sweep}": "1" for sweep in self._sweeps},
+            **self._sweep_tags(),
         }
         corpus = cell.references["ingest"]
         if self.store.has(corpus):
@@ -70,19 +79,27 @@ class Recorder(ABC, Generic[AnyCell]):
             tags |= {f"{DATA_TAG}{name}": digest for name, digest in about["sha256"].items()}
         return tags
 
-    def publish(self, cell: AnyCell, result: dict[str, Any]) -> str | None:
-        """Write a cell that ended to MLflow and return the run's id, None where it has no run of its own."""
+    def entry(self, cell: AnyCell, result: dict[str, Any]) -> spool.Entry | None:
+        """Return what MLflow is to hold of a cell that ended, None where it has no run of its own."""
+        if not self.tracker.settings.is_on:
+            return None
         is_whole = result["error"] is None and self.tracker.settings.log_predictions
-        return self.mlflow.record(result, self.tags(cell), self.files(cell) if is_whole else {})
+        files = self.files(cell) if is_whole else {}
+        return spool.cell_entry(self.index.folder, result, self.tags(cell), files)
 
     def begin(self, cells: Sequence[AnyCell]) -> None:
         """Note which cells are stored; if one is to be recorded, see that MLflow answers before computing."""
         self._n_cells = len(cells)
         self._stored = {cell.key for cell in cells if self.store.has(cell.references["evaluate"])}
-        if any(cell.key not in self._stored or self._recorded(cell) is None for cell in cells):
-            self.tracker.check()
-            # MLflow takes seconds to import, which the first stages need not wait for.
-            self._preparation = ThreadPoolExecutor(1).submit(self.tracker.prepare)
+        is_new = any(cell.key not in self._stored or self._recorded(cell) is None for cell in cells)
+        if is_new:
+            self.tracker.require()
+        waits = bool(self._waiting())
+        if (is_new and self.tracker.settings.is_on) or waits:
+            # MLflow takes seconds to import, which the first stages need not wait for, nor cells that are recorded;
+            # but what waits is sent before a cell is looked at, so that its row says which run is its.
+            thread = self._thread if waits else ThreadPoolExecutor(1)
+            self._preparation = thread.submit(contextvars.copy_context().run, self._prepare)
         if len(self._stored) < len(cells):
             warm()
 
@@ -94,18 +111,99 @@ class Recorder(ABC, Generic[AnyCell]):
         return self.tracker
 
     def finish(self, cell: AnyCell, error: str | None) -> None:
-        """Record a cell that ended and keep its row; what goes wrong in that becomes its error, and nobody else's."""
+        """Have a cell that ended recorded; what goes wrong in that becomes its error, and nobody else's."""
+        # Prefect knows by the context which flow run a line of the log belongs to.
+        self._ended.append(self._thread.submit(contextvars.copy_context().run, self._finish, cell, error))
+
+    @property
+    def rows(self) -> dict[str, dict[str, Any]]:
+        """The row of every cell that ended, by its key, once all of them are recorded."""
+        self.wait()
+        return self._rows
+
+    def wait(self) -> None:
+        """Wait until all cells that ended are recorded."""
+        while self._ended:
+            self._ended.pop().result()
+
+    def write(self, entry: spool.Entry) -> str | None:
+        """Write a run to MLflow and return its id; None when MLflow is down and the run waits in the spool."""
+        try:
+            run_id = self._asked(lambda: spool.write(self.mlflow, entry))
+        except Exception as problem:
+            if not self._may_wait(problem):
+                raise
+            spool.keep(self.home, entry, self.tracker.settings.tracking_uri)
+            return None
+        spool.forget(self.home, spool.name_of(entry))
+        return run_id
+
+    def _may_wait(self, problem: Exception) -> bool:
+        return spool.is_down(problem) and self.tracker.settings.when_down == "spool"
+
+    def _is_paused(self) -> bool:
+        return self._failure is not None and time.monotonic() < self._failure[0] + PAUSE_SECONDS
+
+    def _asked(self, request: Callable[[], Answer]) -> Answer:
+        """Return the answer to a request; it fails at once when one has just failed because MLflow is down."""
+        # Each can take a minute to fail, and there may be thousands.
+        if self._failure and self._is_paused():
+            raise self._failure[1]
+        try:
+            return request()
+        except Exception as problem:
+            if spool.is_down(problem):
+                self._failure, self._preparation = (time.monotonic(), problem), None
+            raise
+
+    def _waiting(self) -> list[str]:
+        return spool.waiting(self.home, self.tracker.settings.tracking_uri)
+
+    def _prepare(self) -> None:
+        """Prepare MLflow, and send it what waits in the spool, before any of that is written anew."""
+        self.tracker.prepare()
+        if self._waiting():
+            self._send()
+
+    def _send(self) -> None:
+        n_sent, refused = spool.send(self.home, self.tracker)
+        if n_sent:
+            log.info("sent %d runs that had to wait to MLflow", n_sent)
+        for name, reason in refused.items():
+            log.warning("MLflow refused the run %s of the spool: %s", name, reason)
+
+    def _settle(self) -> None:
+        """Send what had to wait, if MLflow is there again, and say what still waits."""
+        if self._waiting() and not self._is_paused():
+            try:
+                if self._preparation:
+                    self._preparation.result()
+                self._send()
+            except Exception as problem:
+                self._failure = time.monotonic(), problem
+        if waiting := self._waiting():
+            reason = " ".join(str(self._failure[1]).split()) if self._failure else "it refuses them"
+            log.warning(
+                "%d runs wait in %s for MLflow (%s); the next run sends them, or: textbench send",
+                len(waiting), spool.folder(self.home), reason,
+            )  # fmt: skip
+
+    def _finish(self, cell: AnyCell, error: str | None) -> None:
         try:
             result = self._finished(cell, error)
         except Exception as problem:  # whatever it is, the other cells go on
             reason = f"the result could not be recorded: {type(problem).__name__}: {problem}"
+            if error is None and spool.is_down(problem):
+                reason += "; it is kept, and the same command records it"
             result = self.row(cell, " ".join([*([f"{error};"] if error else []), *reason.split()]))
-        self.rows[cell.key] = result
-        announce(cell, result)
+        self._rows[cell.key] = result | {"key": cell.key}
+        announce(cell, self._rows[cell.key])
 
     def state(self) -> State[Any]:
-        """Return the flow's state: it failed when a cell did."""
-        n_failed = sum(result["error"] is not None for result in self.rows.values())
+        """Return the flow's state, once all is recorded: it failed when a cell did."""
+        rows = self.rows
+        self._settle()
+        n_failed = sum(result["error"] is not None for result in rows.values())
         if n_failed:
             return Failed(message=f"{n_failed} of {self._n_cells} cells failed")
         return Completed(message=f"{self._n_cells} cells")
@@ -124,35 +222,68 @@ class Recorder(ABC, Generic[AnyCell]):
     def _recorded(self, cell: AnyCell) -> dict[str, Any] | None:
         record = self.index.get(cell)
         address = self.tracker.settings.tracking_uri
-        if record and self.attempt in ("", record["attempt"]) and record["tracking_uri"] == address:
-            # If the database was gone when this run began, so are the runs that were recorded before.
-            return record if self._had_runs or record["created"] > self._begun else None
-        return None
+        if record is None or record["tracking_uri"] != address:
+            return None
+        if self.attempt not in ("", record["attempt"]):
+            return None
+        if name := record.get("waiting"):
+            return record if spool.has(self.home, name) else None
+        # If the database was gone when this run began, so are the runs that were recorded before.
+        return record if self._had_runs or record["created"] > self._begun else None
 
     def _agrees(self, cell: AnyCell, record: dict[str, Any]) -> bool:
         # Opening the result verifies it: one that was damaged since is computed again here.
         return record["metrics"] == self.store.open(cell.references["evaluate"]).json("metrics")
 
+    def _sweep_tags(self) -> dict[str, str]:
+        """Return one tag a sweep, for a run may be of several, and `sweep`, which MLflow's page groups runs by."""
+        own = {f"sweep.{sweep}": "1" for sweep in self._sweeps}
+        return own | ({"sweep": self._sweeps[-1]} if own else {})
+
     def _is_tagged(self, cell: AnyCell, record: dict[str, Any]) -> bool:
-        """See that the recorded run carries this sweep's tag; False when somebody deleted the run."""
-        for sweep in set(self._sweeps) - set(record["sweeps"]):
-            if not self.mlflow.tag(record["run_id"], f"sweep.{sweep}", "1"):
-                return False
-            record["sweeps"].append(sweep)
+        """See that the recorded run carries this sweep's tags; False when somebody deleted the run."""
+        if set(self._sweeps) <= set(record["sweeps"]):
+            return True
+        tags = self._sweep_tags()
+        try:
+            if "waiting" in record:
+                is_there = spool.tag(self.home, record["waiting"], tags)
+            elif not self.tracker.settings.is_on:
+                is_there = True
+            else:
+                is_there = self._asked(lambda: self.mlflow.tag(record["run_id"], tags))
+        except Exception as problem:
+            if not self._may_wait(problem):
+                raise
+            is_there = False  # then the whole run waits, and is adopted
+        if is_there:
+            record["sweeps"] = [*record["sweeps"], *self._sweeps]
             self.index.put(cell, record)
-        return True
+        return is_there
 
     def _record(self, cell: AnyCell, error: str | None, known: dict[str, Any] | None) -> dict[str, Any]:
         result = self.row(cell, error) if error else self.result_row(cell)
         record = result | self.kept(cell) | {"attempt": self.attempt, "sweeps": list(self._sweeps)}
         record |= {"tracking_uri": self.tracker.settings.tracking_uri, "created": time.time()}
         if known and known["metrics"] == result["metrics"]:
-            record |= {"run_id": known["run_id"], "sweeps": sorted({*known["sweeps"], *self._sweeps})}
-        else:
-            record["run_id"] = self.publish(cell, result)
+            adopted = record | {
+                name: known[name] for name in ("run_id", "sweeps", "waiting") if name in known
+            }
+            if self._is_tagged(cell, adopted):
+                self.index.put(cell, adopted)
+                return adopted
+        record |= self._published(cell, result)
         if error is None:
             self.index.put(cell, record)
         return record
+
+    def _published(self, cell: AnyCell, result: dict[str, Any]) -> dict[str, Any]:
+        """Write the cell's run, if it has one; return what its record holds of it."""
+        entry = self.entry(cell, result)
+        if entry is None:
+            return {"run_id": None}
+        run_id = self.write(entry)
+        return {"run_id": run_id} | ({} if run_id else {"waiting": spool.name_of(entry)})
 
 
 def announce(cell: Square, result: dict[str, Any]) -> None:

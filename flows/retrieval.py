@@ -8,11 +8,10 @@ from prefect import flow
 from prefect.states import State
 
 from flows.cells import RECORDED, Index
-from flows.engine import execute, sweep_id
+from flows.engine import execute, n_workers, sweep_id
 from flows.home import home_folder
 from flows.rankings import TRIALS, Cell, Protocol, Request, plan, result_row, row
 from flows.recording import Recorder
-from tasks.isolate import n_cores
 from tasks.retrieve import N_FOLDS
 from tasks.store import Store, remove_leftovers
 
@@ -43,7 +42,7 @@ def retrieval(
     remove_leftovers(store.root)
     recorder = RankingRecorder(home, store, sweep_id(name, cells, attempt), attempt)
     recorder.begin(cells)
-    execute(cells, store, n_cores(), recorder.finish)
+    execute(cells, store, n_workers(), recorder.finish)
     return recorder.state()
 
 

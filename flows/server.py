@@ -290,9 +290,9 @@ def _spawn(home: Path, lock: int, host: str, port: int) -> dict[str, Any]:
             )
     threading.Thread(target=supervisor.wait, daemon=True).start()  # reap it, should it end before us
     state = {"pid": supervisor.pid, "port": port, "api_url": api_url, "started": time.time()}
-    fresh = state_path(home).with_suffix(".fresh")
-    fresh.write_text(json.dumps(state), encoding="utf-8")
-    fresh.replace(state_path(home))
+    from tasks.store import write_json  # its imports are for those who start a server
+
+    write_json(state_path(home), state)
     return state
 
 

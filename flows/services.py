@@ -25,6 +25,7 @@ from flows import locks, ports, server
 from flows.home import VARIABLE
 from flows.server import ServerError
 from tasks import InputError
+from tasks.store import write_json
 from tasks.tracking import QUIET, read_settings
 
 WORKER, MLFLOW = "worker", "mlflow"
@@ -53,10 +54,7 @@ def read_state(home: Path, name: str) -> dict[str, Any]:
 
 def write_state(home: Path, name: str, state: Mapping[str, Any]) -> None:
     """Write `NAME.json`; it appears whole or not at all."""
-    path = folder(home) / f"{name}.json"
-    fresh = path.with_suffix(".fresh")
-    fresh.write_text(json.dumps(state), "utf-8")
-    fresh.replace(path)
+    write_json(folder(home) / f"{name}.json", dict(state))
 
 
 def is_running(home: Path, name: str) -> bool:
@@ -169,11 +167,23 @@ def _is_healthy(address: str, timeout: float = 2.0) -> bool:
         return False
 
 
+def mlflow_address(home: Path, uri: str, run_id: str | None = None) -> str | None:
+    """Return the address that shows the runs kept at `uri`, or one of them; None when no page of theirs is up."""
+    settings = read_settings(home)
+    state = _mlflow_status(home) if uri == settings.tracking_uri else {}
+    address = uri if uri.startswith("http") else state.get("address") if state.get("healthy") else None
+    if address is None:
+        return None
+    page = state.get("page") or f"{address.rstrip('/')}{MLFLOW_PATH}"
+    return f"{address.rstrip('/')}/#/runs/{run_id}" if run_id else page
+
+
 def status(home: Path) -> dict[str, dict[str, Any]]:
     """Return `prefect`, `worker` and `mlflow`, each with `address`, `healthy`, `pid` and `configured`.
 
     The address of the worker is that of the server it works for, and it has `nightly`, the schedule, too. `page` is
-    what to open in a browser. What does not run has None for its address, what the user runs himself for its pid.
+    what to open in a browser. What does not run has None for its address, what the user runs himself for its pid; what
+    is configured and has no address is switched off.
     """
     prefect = server.status(home)
     page = prefect["address"].removesuffix("/api") if prefect["address"] else None
@@ -188,7 +198,11 @@ def _worker_status(home: Path) -> dict[str, Any]:
 
 
 def _mlflow_status(home: Path) -> dict[str, Any]:
-    if (uri := read_settings(home).tracking_uri).startswith("http"):
+    settings = read_settings(home)
+    uri = settings.tracking_uri
+    if not settings.is_on:
+        return {"address": None, "healthy": False, "pid": None, "configured": True, "page": None}
+    if uri.startswith("http"):
         found = {"address": uri, "healthy": _is_healthy(uri), "pid": None, "configured": True}
         return found | {"page": f"{uri.rstrip('/')}{MLFLOW_PATH}"}
     state = read_state(home, MLFLOW) if is_running(home, MLFLOW) else {}

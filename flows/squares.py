@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tasks.recipe import Reference
-from tasks.store import META, Store, read_meta
+from tasks.store import Store
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def empty_row(
 
 def spent(references: Mapping[str, Reference], store: Store) -> dict[str, Any]:
     """Return what making these artifacts took: `seconds` by stage, and the highest `peak_mb`."""
-    metas = {stage: read_meta(store.folder(reference) / META) for stage, reference in references.items()}
+    metas = {stage: store.meta(reference) for stage, reference in references.items()}
     return {
         "seconds": {stage: round(meta["seconds"], 3) for stage, meta in metas.items()},
         "peak_mb": round(max(meta["peak_mb"] for meta in metas.values()), 1),

@@ -7,6 +7,7 @@ of the cells' features (`flows.pieces`) instead of classifying.
 """
 
 import itertools
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 from flows.cells import Request
 from tasks import InputError, catalogue
 from tasks.recipe import PROJECT
+from tasks.settings import read_settings_file, shown
 
 FOLDER = PROJECT / "flows" / "suites"
 PART_KEYS = {
@@ -35,6 +37,8 @@ PART_KEYS = {
 }
 KEYS = {"description": str, "parts": list} | PART_KEYS
 N_DRAWS = 5
+MAX_SEEDS = 1000
+MAX_COMBINED = 10_000
 
 
 @dataclass(frozen=True)
@@ -56,23 +60,42 @@ def suites() -> dict[str, Path]:
 
 def read_suite(name: str) -> dict[str, Any]:
     """Return a suite's settings. Raises InputError for an unknown suite or key, naming the nearest."""
-    import yaml
-
     path = catalogue.pick("suite", name, suites())
-    settings = yaml.safe_load(path.read_text("utf-8"))
+    settings = read_settings_file(path)
     _check(path, settings, KEYS)
-    for part in settings.get("parts", ()):
-        _check(path, part, PART_KEYS)
+    for part in settings.get("parts", [settings]):
+        _check(path, part, PART_KEYS if "parts" in settings else KEYS)
+        _check_lists(path, part)
     return settings
 
 
-def _check(path: Path, settings: Mapping[str, Any], known: Mapping[str, type]) -> None:
+def _check(path: Path, settings: Any, known: Mapping[str, type]) -> None:
+    if not isinstance(settings, dict):
+        raise InputError(f"{path.name}: a part must hold `key: value` lines, got {shown(settings)}")
     for key, value in settings.items():
         wanted = known.get(key)
         if wanted is None:
-            raise InputError(f"{path.name}: unknown key {key!r}; {catalogue.nearest(key, known)}")
-        if not isinstance(value, wanted):
-            raise InputError(f"{path.name}: {key} must be a {wanted.__name__}, got {value!r}")
+            raise InputError(f"{path.name}: unknown key {shown(key)}; {catalogue.nearest(str(key), known)}")
+        if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
+            raise InputError(f"{path.name}: {key} must be a {wanted.__name__}, got {shown(value)}")
+
+
+def _check_lists(path: Path, part: Mapping[str, Any]) -> None:
+    """See that a part names data sets and methods, and that what it asks for is not beyond all bounds."""
+    for key, wanted in (("datasets", str), ("methods", str), ("budgets", int), ("pieces", str)):
+        values = part.get(key, [] if key in ("budgets", "pieces") else None)
+        if values is None or not all(isinstance(value, wanted) for value in values):
+            raise InputError(f"{path.name}: {key} must be a list of {wanted.__name__}, got {shown(values)}")
+    if not 1 <= part.get("seeds", 1) <= MAX_SEEDS:
+        raise InputError(f"{path.name}: seeds must lie in 1 .. {MAX_SEEDS}, got {shown(part['seeds'])}")
+    grid = part.get("grid", {})
+    if not all(isinstance(name, str) and isinstance(values, list) for name, values in grid.items()):
+        raise InputError(
+            f"{path.name}: grid must hold a list of values for each parameter, got {shown(grid)}"
+        )
+    n_combined = math.prod(map(len, grid.values()))
+    if n_combined > MAX_COMBINED:
+        raise InputError(f"{path.name}: grid must have at most {MAX_COMBINED} combinations, got {n_combined}")
 
 
 def parts(name: str) -> list[Part]:

@@ -38,10 +38,10 @@ def supervise(home: Path, listener: int) -> None:
 
 
 def _watch(home: Path, server: "subprocess.Popen[bytes]") -> None:
-    started = last_used = time.time()
+    started, last_used = time.monotonic(), time.time()
     while server.poll() is None:
         # Without a state nobody finds this server; whoever started us has long written it.
-        if read_state(home).get("pid") != os.getpid() and time.time() - started > GRACE_SECONDS:
+        if read_state(home).get("pid") != os.getpid() and time.monotonic() - started > GRACE_SECONDS:
             return
         last_used = max(last_used, _last_used(home))
         if time.time() - last_used > idle_seconds() and _retire(home):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from evaluation.tallies import Tally
 
 LEVEL = 0.05
+MOST_TESTED = 1000  # runs; reading back the predictions of one takes milliseconds
 Rows = Sequence[Mapping[str, Any]]
 
 
@@ -24,8 +25,14 @@ def verdicts(home: Path, rows: Iterable[Mapping[str, Any]], metric: str | None =
     """Return a sentence for each data set and protocol of `rows` in which something was measured.
 
     rows: as of the leaderboard; those without the index's `key` are looked up by their run id. What cannot be tested
-    is named, with the reason.
+    is named, with the reason; of thousands of runs nothing is tested.
     """
+    rows = list(rows)
+    if len(rows) > MOST_TESTED:
+        return [
+            f"No verdict: {len(rows)} runs are more than the {MOST_TESTED} that are tested document by document; "
+            "choose some: textbench leaderboard -d DATA-SET -m METHOD ..."
+        ]
     rows = _with_keys(home, rows)
     lines = []
     for (dataset, protocol), table in groupby(summarise(rows, metric), lambda s: (s.dataset, s.protocol)):
@@ -37,8 +44,7 @@ def verdicts(home: Path, rows: Iterable[Mapping[str, Any]], metric: str | None =
     return lines
 
 
-def _with_keys(home: Path, rows: Iterable[Mapping[str, Any]]) -> Rows:
-    rows = list(rows)
+def _with_keys(home: Path, rows: Rows) -> Rows:
     if all("key" in row for row in rows):
         return rows
     keys = {record["run_id"]: record["key"] for record in Index(home).rows()}

@@ -19,7 +19,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
 from typing import Any
@@ -133,16 +133,22 @@ def _await_reply(
 
 
 @contextlib.contextmanager
-def pool(workers: int) -> Iterator[ProcessPoolExecutor]:
+def pool(workers: int) -> Iterator[Executor]:
     """Give processes for the parallel parts of one computation, forked now, before it has threads of its own.
 
-    They die with it.
+    They die with it. A computation of a Dask cluster's gets the cluster's workers instead.
     """
+    from tasks import cluster
+
+    if (around := cluster.AROUND.get()) is not None:
+        with cluster.executor(around) as executor:
+            yield executor
+        return
     context = multiprocessing.get_context("fork")
-    with ProcessPoolExecutor(workers, context, _die_with_parent) as executor:
+    with ProcessPoolExecutor(workers, context, _die_with_parent) as processes:
         with _may_have_children():
-            executor.submit(os.getpid).result()  # all of them start with the first call
-        yield executor
+            processes.submit(os.getpid).result()  # all of them start with the first call
+        yield processes
 
 
 def _resident_mb(pid: int) -> float:

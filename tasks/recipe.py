@@ -11,6 +11,7 @@ import hashlib
 import importlib.metadata
 import json
 import math
+import stat
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -39,7 +40,7 @@ class Reference:
     @functools.cached_property
     def key(self) -> str:
         """sha256 (64 hexadecimal digits) of the recipe."""
-        recipe = self.to_json() | {"inputs": {name: ref.key for name, ref in self.inputs.items()}}
+        recipe = self._own_json() | {"inputs": {name: ref.key for name, ref in self.inputs.items()}}
         return hashlib.sha256(canonical_json(recipe).encode()).hexdigest()
 
     @property
@@ -52,11 +53,14 @@ class Reference:
 
     def to_json(self) -> dict[str, Any]:
         """Return the whole recipe, upstream recipes included, as JSON values."""
+        return self._own_json() | {"inputs": {name: ref.to_json() for name, ref in self.inputs.items()}}
+
+    def _own_json(self) -> dict[str, Any]:
+        """Return the recipe without what is upstream."""
         return {
             "stage": self.stage,
             "function": self.function,
             "params": dict(self.params),
-            "inputs": {name: reference.to_json() for name, reference in self.inputs.items()},
             "code": self.code,
             "libraries": dict(self.libraries),
         }
@@ -82,9 +86,6 @@ def refer(
     and ValueError when a module is not there.
     """
     module = function.partition(":")[0]
-    for name in (module, *modules):
-        if _source(name) is None:
-            raise ValueError(f"a recipe's modules are files of the project, got {name}")
     code, libraries = fingerprint((module, *modules))
     canonical_json(params)
     return Reference(stage or module.rpartition(".")[2], function, params, inputs or {}, code, libraries)
@@ -109,25 +110,56 @@ def _check(value: Any, place: str = "") -> None:
         raise TypeError(f"a recipe holds finite numbers, got {value} in {place or 'the recipe'}")
     elif value is not None and type(value) not in (str, int, float, bool):
         raise TypeError(f"a recipe holds JSON values, got {type(value).__name__} in {place or 'the recipe'}")
-    elif isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value):
+    elif isinstance(value, str) and not value.isascii() and _has_surrogate(value):
         raise TypeError(f"a recipe holds text that UTF-8 can write, got {value!a} in {place or 'the recipe'}")
+
+
+def _has_surrogate(text: str) -> bool:
+    return any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def fingerprint(modules: tuple[str, ...]) -> tuple[str, dict[str, str]]:
     """Return the sha256 of the modules' syntax trees and the versions of the libraries they import.
 
-    Follows imports inside the project, wherever they stand in the file; the store is left out.
+    Follows imports inside the project, wherever they stand in the file; the store is left out. Raises ValueError when
+    a module is not there.
     """
+    place = (PROJECT, modules)
+    trace = _TRACES.get(place)
+    if trace is None or any(_stamp(path) != stamp for path, stamp in trace.seen.items()):
+        trace = _TRACES[place] = _trace(modules)
+    return trace.code, _versions(trace.libraries)
+
+
+@dataclass(frozen=True)
+class _Trace:
+    """What following the imports of some modules gave, and every file, there or not, that it depends on."""
+
+    code: str
+    libraries: frozenset[str]
+    seen: Mapping[Path, tuple[int, int] | None]
+
+
+# A sweep asks for one fingerprint a stage thousands of times; as long as the files are the same, so is the answer.
+_TRACES: dict[tuple[Path, tuple[str, ...]], _Trace] = {}
+
+
+def _trace(modules: tuple[str, ...]) -> _Trace:
     trees: dict[str, str] = {}
+    seen: dict[Path, tuple[int, int] | None] = {}
     libraries = set(ALWAYS)
     waiting = list(modules)
     while waiting:
         name = waiting.pop()
-        path = None if name in trees or name in APART else _source(name)
-        if path is None:
+        if name in trees or name in APART:
             continue
-        status = path.stat()
-        trees[name], imported = _read(path, status.st_mtime_ns, status.st_size)
+        seen |= {path: _stamp(path) for path in _candidates(name) if path not in seen}
+        path, stamp = next(((path, seen[path]) for path in _candidates(name) if seen[path]), (None, None))
+        if path is None or stamp is None:
+            if name in modules:
+                raise ValueError(f"a recipe's modules are files of the project, got {name}")
+            continue
+        trees[name], imported = _read(path, *stamp)
         for module in imported:
             if _is_dotted(module):
                 waiting.extend(_with_parents(module))
@@ -135,7 +167,16 @@ def fingerprint(modules: tuple[str, ...]) -> tuple[str, dict[str, str]]:
                 libraries.add(module.partition(".")[0])
     # A file outside the project goes by what it holds; where it lies is for the recipe's parameters to say.
     content = sorted((name if _is_dotted(name) else "", tree) for name, tree in trees.items())
-    return hashlib.sha256(repr(content).encode()).hexdigest(), _versions(libraries)
+    return _Trace(hashlib.sha256(repr(content).encode()).hexdigest(), frozenset(libraries), seen)
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """Return when a file was last changed, in nanoseconds, and its bytes; None where there is no file."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return (status.st_mtime_ns, status.st_size) if stat.S_ISREG(status.st_mode) else None
 
 
 @functools.lru_cache(maxsize=1024)
@@ -150,11 +191,12 @@ def _is_dotted(name: str) -> bool:
     return name.partition(".")[0] in PACKAGES
 
 
-def _source(name: str) -> Path | None:
+def _candidates(name: str) -> tuple[Path, ...]:
+    """Return the files that can hold a module, the first that is there does."""
     if not _is_dotted(name):
-        return Path(name)
+        return (Path(name),)
     base = PROJECT.joinpath(*name.split("."))
-    return next((p for p in (base.with_suffix(".py"), base / "__init__.py") if p.is_file()), None)
+    return base.with_suffix(".py"), base / "__init__.py"
 
 
 def _with_parents(name: str) -> list[str]:
@@ -169,7 +211,8 @@ def _imports(tree: ast.Module) -> set[str]:
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             names.add(node.module)
-            # `from tasks import tokens` imports a module, `from tasks import InputError` a name: `_source` tells.
+            # `from tasks import tokens` imports a module, `from tasks import InputError` a name: which it is
+            # depends on the files.
             names.update(f"{node.module}.{alias.name}" for alias in node.names)
     return names
 
@@ -187,9 +230,10 @@ def _without_docstrings(tree: ast.Module) -> ast.Module:
     return tree
 
 
-def _versions(libraries: Iterable[str]) -> dict[str, str]:
+@functools.lru_cache(maxsize=1024)
+def _versions(libraries: frozenset[str]) -> dict[str, str]:
     versions = {"python": f"{sys.version_info.major}.{sys.version_info.minor}"}
-    for name in sorted(set(libraries) - sys.stdlib_module_names):
+    for name in sorted(libraries - sys.stdlib_module_names):
         versions[name] = _version(name)
     return versions
 

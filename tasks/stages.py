@@ -11,19 +11,26 @@ from prefect.cache_policies import CacheKeyFnPolicy
 from prefect.context import TaskRunContext
 from prefect.states import Completed
 
+from tasks import studies
+from tasks.cluster import leave_thread
 from tasks.recipe import Reference
 from tasks.store import Store
 
 
 def _key_if_stored(context: TaskRunContext, parameters: dict[str, Any]) -> str | None:
-    reference, store = parameters["reference"], parameters["store"]
+    reference, store = parameters["reference"], parameters["store"].here()
     return reference.key if store.has(reference) else None
 
 
 def _stage(name: str, description: str) -> "Task[Any, Any]":
     def run(reference: Reference, store: Store) -> Any:
+        store = store.here()
         was_stored = store.has(reference)
+        if name == "tune" and store.cluster is not None and store.workers > 1:
+            leave_thread()  # its trials are tasks of the cluster's too
         meta = store.ensure(reference)
+        if name == "tune" and not was_stored:
+            studies.record(store, reference)
         found = {"key": reference.key, "seconds": meta["seconds"], "peak_mb": meta["peak_mb"]}
         return Completed(name="Cached", data=found) if was_stored else found
 

@@ -16,11 +16,12 @@ import socket
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tasks import isolate
+from tasks.cluster import Cluster, around
 from tasks.recipe import Reference, canonical_json
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("textbench.store")
 META = "meta.json"
+SHARED = ".shared"  # in an artifact's folder: the shared root that has it too
+STORE = "TEXTBENCH_STORE"
+HOME = "TEXTBENCH_HOME"
 ASIDE = "damaged"
 
 
@@ -145,6 +149,10 @@ class Store:
     `not_before` (seconds since the epoch) makes older artifacts count as missing. `time_limit` is in seconds,
     `memory_limit` in megabytes, both for each computation; `threads` for its linear algebra, `workers` the processes
     that it may use for parts that are independent. With `isolated` false computations run in the calling process.
+
+    `remote` is the address of a root that several machines share (`tasks.remote`; default: `$TEXTBENCH_STORE`): what is
+    missing here is copied from there, and what is made here is published there. `cluster` says that stages are
+    computed by the workers of a Dask cluster, each of which takes the store of its own results folder (`here`).
     """
 
     root: Path
@@ -154,6 +162,18 @@ class Store:
     threads: int = 1
     workers: int = 1
     isolated: bool = True
+    remote: str | None = field(default_factory=lambda: os.environ.get(STORE) or None)
+    cluster: Cluster | None = None
+
+    def here(self) -> "Store":
+        """Return the store as the process has it that it was sent to: that of a cluster's worker has its own root.
+
+        Raises OSError where the worker runs other code, or has no results folder.
+        """
+        if self.cluster is None:
+            return self
+        self.cluster.check()
+        return replace(self, root=own_root(), isolated=True)
 
     def folder(self, reference: Reference) -> Path:
         """Return where the artifact lives, whether or not it is there."""
@@ -180,7 +200,7 @@ class Store:
                 return self._verified(reference)  # another process may have made it again meanwhile
             except (OSError, Damaged) as error:
                 self._set_aside(reference, str(error))
-            self._make(reference)
+            self._obtain(reference)
             return self._verified(reference)
 
     def ensure(self, reference: Reference) -> dict[str, Any]:
@@ -189,13 +209,62 @@ class Store:
         Processes and threads that want one key compute it once.
         """
         with contextlib.suppress(OSError, Damaged):
-            return self._sized(reference)
+            meta = self._sized(reference)
+            if self._is_shared(reference):
+                return meta
         with self._lock(reference):
             if not self.has(reference):
                 if self.folder(reference).exists():
                     self._set_aside(reference)
-                self._make(reference)
+                self._obtain(reference)
+            elif not self._is_shared(reference):
+                self._share(reference)
             return self._read_meta(reference)
+
+    def meta(self, reference: Reference) -> dict[str, Any]:
+        """Return the artifact's meta without bringing its files here where the shared root has them.
+
+        It is computed if it is nowhere.
+        """
+        with contextlib.suppress(OSError, Damaged):
+            return self._read_meta(reference)
+        if self.remote is not None:
+            from tasks.remote import Remote
+
+            if (meta := Remote(self.remote).meta(reference, self.not_before)) is not None:
+                return meta
+        return self.ensure(reference)
+
+    def _obtain(self, reference: Reference) -> None:
+        """Make the artifact, or copy it from the shared root."""
+        if self.remote is None:
+            self._make(reference)
+            return
+        from tasks.remote import Remote
+
+        Remote(self.remote).obtain(
+            reference, self.folder(reference), self.not_before, lambda: self._make(reference)
+        )
+
+    def _is_shared(self, reference: Reference) -> bool:
+        """Tell whether the artifact, which is here, is known to be in the shared root too, if there is one."""
+        if self.remote is None:
+            return True
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            return (self.folder(reference) / SHARED).read_text("utf-8") == self.remote
+        return False
+
+    def _share(self, reference: Reference) -> None:
+        """Publish what was made before there was a shared root, or while it could not be written to."""
+        from tasks.remote import Remote
+
+        assert self.remote is not None, "without a shared root everything counts as shared"
+        remote = Remote(self.remote)
+        try:
+            remote.share(reference, self.folder(reference), self.not_before)
+        except Damaged as error:
+            self._set_aside(reference, str(error))
+            self._obtain(reference)
 
     def _make(self, reference: Reference) -> None:
         payload = {
@@ -204,6 +273,8 @@ class Store:
             "not_before": self.not_before,
             "threads": self.threads,
             "workers": self.workers,
+            "remote": self.remote,
+            "cluster": self.cluster and asdict(self.cluster),
         }
         try:
             if self.isolated:
@@ -268,6 +339,16 @@ class Store:
             yield
 
 
+def own_root() -> Path:
+    """Return the store of this process's results folder, which `TEXTBENCH_HOME` names. Raises OSError without it."""
+    home = os.environ.get(HOME)
+    if not home:
+        raise OSError(
+            f"a worker of a Dask cluster keeps results in the folder that {HOME} names, and it is not set"
+        )
+    return Path(home).expanduser().resolve() / "store"
+
+
 def make(payload: dict[str, Any]) -> dict[str, Any]:
     """Compute the artifact of `payload["reference"]` and put it in its place; return its meta.
 
@@ -275,13 +356,15 @@ def make(payload: dict[str, Any]) -> dict[str, Any]:
     """
     reference = Reference.from_json(payload["reference"])
     root = Path(payload["root"])
-    settings = {name: payload[name] for name in ("not_before", "threads", "workers")}
-    store = Store(root, **settings, isolated=False)
+    settings = {name: payload[name] for name in ("not_before", "threads", "workers", "remote")}
+    cluster = payload["cluster"] and Cluster(**payload["cluster"])
+    store = Store(root, **settings, isolated=False, cluster=cluster)
     (root / "tmp").mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix=f"{reference.key}-", dir=root / "tmp"))
     started, spent = time.perf_counter(), isolate.usage()["cpu_seconds"]
     job = Job(dict(reference.params), reference.inputs, folder, store)
-    _call(reference.function, job)
+    with around(cluster):
+        _call(reference.function, job)
     used = isolate.usage()
     meta = {
         "key": reference.key,
@@ -292,11 +375,12 @@ def make(payload: dict[str, Any]) -> dict[str, Any]:
         "cpu_seconds": used["cpu_seconds"] - spent,
         "peak_mb": used["peak_mb"],
         "threads": payload["threads"],
-        "created": time.time(),
+        # Made for a run that wants nothing older: by a clock that was set back meanwhile it might seem so.
+        "created": max(time.time(), store.not_before),
         "host": socket.gethostname(),
     }
-    write_json(folder / META, meta | {"checksum": _checksum(meta)})
-    _put(folder, store.folder(reference))
+    write_json(folder / META, sealed(meta))
+    put(folder, store.folder(reference))
     return meta
 
 
@@ -307,7 +391,7 @@ def _call(function: str, job: Job) -> None:
     getattr(importlib.import_module(module), name)(job)
 
 
-def _put(folder: Path, place: Path) -> None:
+def put(folder: Path, place: Path) -> None:
     """Rename `folder` to `place`, replacing what is there."""
     place.parent.mkdir(parents=True, exist_ok=True)
     _flush(folder)
@@ -348,12 +432,26 @@ def read_meta(path: Path) -> dict[str, Any]:
     """Return the meta.json at `path`. Raises OSError when it is missing and Damaged when it is not what was written."""
     try:
         meta = json.loads(path.read_text("utf-8"))
-        checksum = meta.pop("checksum")
-        intact = _checksum(meta) == checksum
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except ValueError as error:
         raise Damaged(f"{path} cannot be read") from error
-    if not intact:
-        raise Damaged(f"{path} was altered")
+    return intact(meta, str(path))
+
+
+def sealed(meta: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a meta with the checksum that it is written with."""
+    return dict(meta) | {"checksum": _checksum(meta)}
+
+
+def intact(value: Any, name: str) -> dict[str, Any]:
+    """Return the meta that was sealed to `value`. Raises Damaged, with the file's name, when it is not what it was."""
+    try:
+        meta = dict(value)
+        checksum = meta.pop("checksum")
+        is_intact = _checksum(meta) == checksum
+    except (ValueError, KeyError, TypeError) as error:
+        raise Damaged(f"{name} cannot be read") from error
+    if not is_intact:
+        raise Damaged(f"{name} was altered")
     return meta
 
 

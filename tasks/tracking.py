@@ -5,21 +5,21 @@ MLflow takes seconds to import, so it is imported only where a run is written or
 
 import contextlib
 import hashlib
-import http.client
 import json
 import os
 import sqlite3
 import subprocess
 import time
-import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tasks import InputError
 from tasks.catalogue import nearest
+from tasks.mlflow_server import TrackingError, require_answer
 from tasks.recipe import PROJECT
+from tasks.settings import read_settings_file, shown
 from tasks.store import locked
 
 if TYPE_CHECKING:
@@ -30,19 +30,21 @@ ATTEMPT_TAG = "textbench.attempt"
 RUN_TAG = "textbench.run"  # of a trial: the run it belongs to
 ERROR_TAG = "error"
 DATA_TAG = "sha256."  # and the name of a file of the data set
+Tags = Mapping[str, str]
+Points = Mapping[tuple[str, int], float]
+NONE = "none"  # for a tracking_uri: runs are kept in the results folder alone
+SCHEMES = ("sqlite:///", "http:", "https:", "postgresql", "mysql", "databricks")
+WHEN_DOWN = ("stop", "spool")
 QUIET = {
     "MLFLOW_LOGGING_LEVEL": "WARNING",
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "DO_NOT_TRACK": "1",
     "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
     "GIT_PYTHON_REFRESH": "quiet",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
 }
-
-
-class TrackingError(InputError):
-    """The tracking server or database cannot be used; nothing has been computed."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,12 @@ class Settings:
     trials_experiment: str = "textbench-trials"
     artifact_root: str = "mlartifacts"
     log_predictions: bool = True
+    when_down: str = "stop"
+
+    @property
+    def is_on(self) -> bool:
+        """Whether runs are tracked at all."""
+        return self.tracking_uri != NONE
 
 
 def read_settings(home: Path) -> Settings:
@@ -61,23 +69,20 @@ def read_settings(home: Path) -> Settings:
 
     Raises InputError naming the file, the key, what was found and what is accepted.
     """
-    import yaml
-
     path = next((p for p in (Path("mlflow.yaml"), PROJECT / "mlflow.yaml") if p.is_file()), None)
-    try:
-        found = yaml.safe_load(path.read_text("utf-8")) if path else {}
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
-    if not isinstance(found or {}, dict):
-        raise InputError(f"{path} must hold `key: value` lines, got {type(found).__name__}")
+    found = read_settings_file(path) if path else {}
     accepted = {field.name: field for field in fields(Settings)}
-    for key, value in (found or {}).items():
+    for key, value in found.items():
         if key not in accepted:
-            raise InputError(f"{path}: unknown key {key!r}; {nearest(str(key), accepted)}")
+            raise InputError(f"{path}: unknown key {shown(key)}; {nearest(str(key), accepted)}")
         wanted = type(accepted[key].default)
         if not isinstance(value, wanted) or (isinstance(value, str) and not value.strip()):
-            raise InputError(f"{path}: {key} must be a {wanted.__name__}, got {value!r}")
-    settings = Settings(**(found or {}))
+            raise InputError(f"{path}: {key} must be a {wanted.__name__}, got {shown(value)}")
+    settings = Settings(**found)
+    if settings.when_down not in WHEN_DOWN:
+        raise InputError(
+            f"{path}: when_down must be {' or '.join(WHEN_DOWN)}, got {shown(settings.when_down)}"
+        )
     return _inside(home, settings, os.environ.get("MLFLOW_TRACKING_URI") or settings.tracking_uri)
 
 
@@ -85,9 +90,10 @@ def _inside(home: Path, settings: Settings, uri: str) -> Settings:
     scheme, _, rest = uri.partition(":///")
     if scheme == "sqlite" and not rest.startswith("/"):
         uri = f"sqlite:///{home / rest}"
-    elif not uri.startswith(("sqlite:///", "http:", "https:", "postgresql", "mysql", "databricks")):
+    elif uri != NONE and not uri.startswith(SCHEMES):
         raise InputError(
-            f"tracking_uri {uri!r} is not supported; use sqlite:///FILE or the http:// address of an MLflow server"
+            f"tracking_uri {shown(uri)} is not supported; "
+            f"use sqlite:///FILE, an MLflow server's http:// address, or {NONE}"
         )
     root = settings.artifact_root
     is_local = "://" not in root
@@ -111,12 +117,17 @@ class Tracker:
         """
         uri = self.settings.tracking_uri
         if uri.startswith("http"):
-            self._require_answer(uri)
+            require_answer(uri)
         elif self.exists():
             try:
                 self._require_database()
             except (sqlite3.Error, OSError) as error:
                 raise TrackingError(f"MLflow at {uri} cannot be used: {error}") from error
+
+    def require(self) -> None:
+        """`check` before anything is computed, unless runs that cannot be sent are to wait in the spool."""
+        if self.settings.when_down == "stop":
+            self.check()
 
     def prepare(self) -> None:
         """Import MLflow and make the database and experiments if they are not there; this takes seconds.
@@ -125,7 +136,10 @@ class Tracker:
         """
         self.check()
         uri = self.settings.tracking_uri
-        os.environ.update(QUIET)
+        if not self.settings.is_on:
+            raise TrackingError(f"runs are not tracked: tracking_uri is {NONE}; name MLflow's in mlflow.yaml")
+        for name, value in QUIET.items():
+            os.environ.setdefault(name, value)
         import logging
 
         logging.getLogger("alembic").setLevel(logging.WARNING)
@@ -148,12 +162,12 @@ class Tracker:
     def exists(self) -> bool:
         """Tell, without asking MLflow, whether runs recorded here can still be there: a database file may be gone."""
         uri = self.settings.tracking_uri
-        return not uri.startswith("sqlite:///") or Path(uri.removeprefix("sqlite:///")).exists()
+        is_file = uri.startswith("sqlite:///")
+        return self.settings.is_on and (not is_file or Path(uri.removeprefix("sqlite:///")).exists())
 
     def _only_one(self) -> Any:
         # Two processes that migrate one fresh SQLite at once break it.
         uri = self.settings.tracking_uri
-
         if not uri.startswith("sqlite:///"):
             return contextlib.nullcontext()
         path = Path(uri.removeprefix("sqlite:///"))
@@ -165,20 +179,6 @@ class Tracker:
         if uri.startswith("sqlite:///"):
             with contextlib.closing(sqlite3.connect(uri.removeprefix("sqlite:///"))) as connection:
                 connection.execute("SELECT count(*) FROM sqlite_master")
-
-    @staticmethod
-    def _require_answer(uri: str) -> None:
-        opener = urllib.request.build_opener()
-        try:
-            with opener.open(f"{uri.rstrip('/')}/health", timeout=5) as reply:
-                if reply.status == 200:
-                    return
-                reason = f"status {reply.status}"
-        except (OSError, ValueError, http.client.HTTPException) as error:
-            reason = " ".join(str(getattr(error, "reason", error)).split())
-        raise TrackingError(
-            f"the MLflow server at {uri} does not answer ({reason}); start it, or change tracking_uri in mlflow.yaml"
-        )
 
     def _experiment(self, name: str) -> str:
         client = self.client
@@ -199,29 +199,25 @@ class Tracker:
         assert self._client is not None
         return self._client
 
-    def record(self, row: Mapping[str, Any], tags: Mapping[str, str], files: Mapping[str, Path]) -> str:
+    def record(self, row: Mapping[str, Any], tags: Tags, files: Mapping[str, Path]) -> str:
         """Write one cell as a run, or finish the run that an earlier attempt began; return its id.
 
         `row` has dataset, method, protocol, seed, params, metrics, seconds, peak_mb and error; `files` are attached
         under their names. The same cell and attempt never make two runs.
         """
-        from mlflow.entities import Metric, Param, RunTag
-
         client = self.client
         names = ("dataset", "method", "protocol", "seed", "trials", "probe")
         params = {name: str(value) for name, value in ({n: row[n] for n in names} | row["params"]).items()}
-        run_id = self._adopt(tags, params) or self._create(row, tags)
         now = int(time.time() * 1000)
+        # The run is written when it is over; MLflow's duration shall be what its stages took.
+        begun = now - int(1000 * sum(row["seconds"].values()))
+        name = f"{row['dataset']} {row['method']} seed {row['seed']}"
+        run_id = self._adopt(tags, params) or self._create(name, begun, tags)
         numbers = dict(row["metrics"])
         numbers |= {f"seconds_{stage}": value for stage, value in row["seconds"].items()}
         if row["seconds"]:
             numbers |= {"seconds": sum(row["seconds"].values()), "peak_mb": row["peak_mb"]}
-        client.log_batch(
-            run_id,
-            metrics=[Metric(name, float(value), now, 0) for name, value in numbers.items()],
-            params=[Param(name, value) for name, value in params.items()],
-            tags=[RunTag(name, value) for name, value in tags.items()],
-        )
+        self._log(run_id, {(name, 0): value for name, value in numbers.items()}, now, params, tags)
         for name, path in files.items():
             client.log_artifact(run_id, str(path), artifact_path=name or None)
         self._log_data_set(run_id, row["dataset"], tags)
@@ -232,7 +228,7 @@ class Tracker:
         client.set_terminated(run_id, "FAILED" if row["error"] else "FINISHED")
         return run_id
 
-    def _adopt(self, tags: Mapping[str, str], params: Mapping[str, str]) -> str | None:
+    def _adopt(self, tags: Tags, params: Mapping[str, str]) -> str | None:
         wanted = " and ".join(f"tags.`{name}` = '{tags[name]}'" for name in (CELL_TAG, ATTEMPT_TAG))
         found = self.client.search_runs([self._experiments[self.settings.experiment]], wanted, max_results=1)
         if not found:
@@ -244,7 +240,7 @@ class Tracker:
             return None
         return run_id
 
-    def _log_data_set(self, run_id: str, name: str, tags: Mapping[str, str]) -> None:
+    def _log_data_set(self, run_id: str, name: str, tags: Tags) -> None:
         """Name the data set in MLflow's column for it, with a digest of its files' sha256 (MLflow takes 36 letters)."""
         from mlflow.entities import Dataset, DatasetInput
 
@@ -254,45 +250,45 @@ class Tracker:
             data_set = Dataset(name, digest, source_type="textbench", source=json.dumps(digests))
             self.client.log_inputs(run_id, [DatasetInput(data_set)])
 
-    def _create(self, row: Mapping[str, Any], tags: Mapping[str, str]) -> str:
-        name = f"{row['dataset']} {row['method']} seed {row['seed']}"
-        run = self.client.create_run(
-            self._experiments[self.settings.experiment],
-            # The run is written when it is over; MLflow's duration shall be what its stages took.
-            start_time=int(1000 * (time.time() - sum(row["seconds"].values()))),
-            run_name=name,
-            tags={CELL_TAG: tags[CELL_TAG], ATTEMPT_TAG: tags[ATTEMPT_TAG]},
-        )
-        return run.info.run_id
+    def _create(self, name: str, begun: int, tags: Tags) -> str:
+        experiment = self._experiments[self.settings.experiment]
+        own = {CELL_TAG: tags[CELL_TAG], ATTEMPT_TAG: tags[ATTEMPT_TAG]}
+        return str(self.client.create_run(experiment, begun, own, name).info.run_id)
 
-    def record_trials(self, run_id: str, name: str, trials: Sequence[Mapping[str, Any]]) -> None:
-        """Write the trials of a run's search to their own experiment, once, each tagged with its run."""
+    def _log(self, run_id: str, points: Points, now: int, params: Mapping[str, Any], tags: Tags) -> None:
+        """Add to a run in one request; `points` are its metrics by name and step."""
         from mlflow.entities import Metric, Param, RunTag
 
-        experiment = self._experiments[self.settings.trials_experiment]
-        if self.client.search_runs([experiment], f"tags.`{RUN_TAG}` = '{run_id}'", max_results=1):
-            return
-        now = int(time.time() * 1000)
+        self.client.log_batch(
+            run_id,
+            metrics=[Metric(name, float(value), now, step) for (name, step), value in points.items()],
+            params=[Param(name, str(value)) for name, value in params.items()],
+            tags=[RunTag(name, value) for name, value in tags.items()],
+        )
+
+    def record_trials(self, run_id: str, name: str, trials: Sequence[Mapping[str, Any]]) -> None:
+        """Write the trials of a run's search to their own experiment, each once, tagged with its run.
+
+        Trials that an earlier attempt wrote are left alone, and one that it began is finished.
+        """
+        tag, wanted = {RUN_TAG: run_id}, f"tags.`{RUN_TAG}` = '{run_id}'"
+        known = {run.info.run_name: run.info for run in self._search(self.settings.trials_experiment, wanted)}
         for trial in trials:
-            begun = now - int(1000 * trial["seconds"])
-            tags = {RUN_TAG: run_id, "state": trial["state"]}
-            tags |= {ERROR_TAG: trial["error"]} if trial["error"] else {}
-            run = self.client.create_run(
-                experiment,
-                start_time=begun,
-                run_name=f"{name} trial {trial['number']}",
-            )
-            numbers = {"seconds": trial["seconds"]} | ({"score": trial["score"]} if "score" in trial else {})
-            values = trial["values"] | ({"C": trial["C"]} if trial.get("C") else {})
-            self.client.log_batch(
-                run.info.run_id,
-                metrics=[Metric(key, float(value), now, 0) for key, value in numbers.items()],
-                params=[Param(key, str(value)) for key, value in values.items()],
-                tags=[RunTag(key, value) for key, value in tags.items()],
-            )
-            self.client.set_terminated(
-                run.info.run_id, "FAILED" if trial["error"] else "FINISHED", end_time=now
-            )
+            title, now = f"{name} trial {trial['number']}", int(time.time() * 1000)
+            if title not in known:
+                begun = now - int(1000 * trial["seconds"])
+                experiment = self._experiments[self.settings.trials_experiment]
+                run = self.client.create_run(experiment, start_time=begun, run_name=title, tags=tag)
+                self._finish_trial(run.info.run_id, trial, now)
+            elif known[title].status == "RUNNING":
+                self._finish_trial(known[title].run_id, trial, now)
+
+    def _finish_trial(self, trial_id: str, trial: Mapping[str, Any], now: int) -> None:
+        numbers = {"seconds": trial["seconds"]} | ({"score": trial["score"]} if "score" in trial else {})
+        values = trial["values"] | ({"C": trial["C"]} if trial.get("C") else {})
+        tags = {"state": trial["state"]} | ({ERROR_TAG: trial["error"]} if trial["error"] else {})
+        self._log(trial_id, {(key, 0): value for key, value in numbers.items()}, now, values, tags)
+        self.client.set_terminated(trial_id, "FAILED" if trial["error"] else "FINISHED", end_time=now)
 
     def record_curve(
         self,
@@ -300,57 +296,55 @@ class Tracker:
         params: Mapping[str, Any],
         curves: Mapping[str, Mapping[int, float]],
         metric: str,
-        tags: Mapping[str, str],
+        tags: Tags,
         picture: Path,
     ) -> str:
-        """Write a curve as one run and return its id; `curves` has `mean`, `low`, `high` by step."""
-        from mlflow.entities import Metric, Param, RunTag
+        """Write a curve as one run and return its id; `curves` has `mean`, `low`, `high` by step.
 
-        client, now = self.client, int(time.time() * 1000)
-        run = client.create_run(self._experiments[self.settings.experiment], run_name=name)
+        Like a cell it is known by two of its tags: what an earlier attempt began is finished.
+        """
+        client, about = self.client, {key: str(value) for key, value in params.items()}
+        run_id = self._adopt(tags, about) or self._create(name, int(time.time() * 1000), tags)
+        begun = client.get_run(run_id).info.start_time  # the same points again are the same to MLflow
         names = {"mean": metric, "low": f"{metric}_low", "high": f"{metric}_high"}
-        client.log_batch(
-            run.info.run_id,
-            metrics=[
-                Metric(names[end], float(value), now, step)
-                for end, curve in curves.items()
-                for step, value in curve.items()
-            ],
-            params=[Param(key, str(value)) for key, value in params.items()],
-            tags=[RunTag(key, value) for key, value in tags.items()],
-        )
-        client.log_artifact(run.info.run_id, str(picture))
-        client.set_terminated(run.info.run_id, "FINISHED")
-        return run.info.run_id
+        points = {(names[end], int(step)): at[step] for end, at in curves.items() for step in at}
+        self._log(run_id, points, begun, about, tags)
+        client.log_artifact(run_id, str(picture))
+        client.set_terminated(run_id, "FINISHED")
+        return run_id
 
-    def tag(self, run_id: str, name: str, value: str) -> bool:
-        """Add one tag to a recorded run; return whether the run is still there."""
+    def tag(self, run_id: str, tags: Tags) -> bool:
+        """Add tags to a recorded run; return whether the run is still there."""
         from mlflow.exceptions import MlflowException
 
         try:
             if self.client.get_run(run_id).info.lifecycle_stage == "deleted":
                 return False
-            self.client.set_tag(run_id, name, value)
-        except MlflowException:
+            for name, value in tags.items():
+                self.client.set_tag(run_id, name, value)
+        except MlflowException as error:
+            if error.error_code != "RESOURCE_DOES_NOT_EXIST":
+                raise
             return False
         return True
 
     def runs(self) -> list[dict[str, Any]]:
         """Return every finished run of the experiment as a leaderboard row."""
-        page: str | None = None
-        rows: list[dict[str, Any]] = []
+        found = self._search(self.settings.experiment, "attributes.status = 'FINISHED'")
+        # Curves, rankings and reports have a kind; a cell of a sweep has none.
+        return [_as_row(run) for run in found if "kind" not in run.data.tags]
+
+    def _search(self, experiment: str, wanted: str) -> Iterator[Any]:
+        """Yield the runs of an experiment that a search of MLflow's wants."""
+        client, page = self.client, None
         while True:
-            found = self.client.search_runs(
-                [self._experiments[self.settings.experiment]],
-                "attributes.status = 'FINISHED'",
-                max_results=1000,
-                page_token=page,
+            found = client.search_runs(
+                [self._experiments[experiment]], wanted, max_results=1000, page_token=page
             )
-            # Curves, rankings and reports have a kind; a cell of a sweep has none.
-            rows += [_as_row(run) for run in found if "kind" not in run.data.tags]
+            yield from found
             page = found.token
             if not page:
-                return rows
+                return
 
 
 def _as_row(run: Any) -> dict[str, Any]:
@@ -373,16 +367,8 @@ def _as_row(run: Any) -> dict[str, Any]:
 def git_commit() -> str:
     """Return the project's commit, with "+changes" when files differ from it, or "unknown" outside a checkout."""
     try:
-        command = [
-            "git",
-            "-C",
-            str(PROJECT),
-            "describe",
-            "--always",
-            "--abbrev=40",
-            "--dirty=+changes",
-            "--exclude=*",
-        ]
+        command = ["git", "-C", str(PROJECT), "describe"]
+        command += ["--always", "--abbrev=40", "--dirty=+changes", "--exclude=*"]
         return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return "unknown"

@@ -36,6 +36,11 @@ def make_total(job: Job) -> None:
     job.save_json("total", int(job.open("numbers").array("values").sum()))
 
 
+def make_choice(job: Job) -> None:
+    """Write the choice of the parameters."""
+    job.save_json("choice", job.params["choice"])
+
+
 def make_objects(job: Job) -> None:
     """Try to store Python objects."""
     job.save_array("objects", np.array([{"a": 1}, None], dtype=object))

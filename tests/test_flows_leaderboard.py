@@ -64,6 +64,14 @@ def test_mean_and_interval_over_seeds() -> None:
     assert lsi.peak_mb == 102.0
 
 
+def test_seeds_that_change_nothing_give_no_interval() -> None:
+    rows = [row("tfidf", 0.1, seed) for seed in range(3)]
+    (tfidf,) = summarise(rows)
+    assert (tfidf.n_seeds, tfidf.mean["accuracy"]) == (3, pytest.approx(0.1))
+    assert math.isnan(tfidf.half_width["accuracy"])
+    assert re.search(r"> tfidf +10\.00 +\d", printed(rows))
+
+
 def test_runs_that_were_asked_for_differently_are_never_averaged() -> None:
     asked = [
         {"probe": "linear-svm", "request": {"rule": None, "validation": {}}},

@@ -1,6 +1,9 @@
 """What becomes of cells that ended, in all three flows: rows, the index, MLflow runs, and problems in recording."""
 
+import contextvars
 import json
+import logging
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from flows import benchmark, label_budget, retrieval
+from flows import benchmark, label_budget, retrieval, spool
 from flows.cells import Cell, Index, Request, row
 from flows.rankings import Cell as Ranking
 from flows.rankings import row as ranking_row
@@ -16,7 +19,7 @@ from flows.recording import Recorder
 from flows.squares import Square
 from tasks.recipe import Reference
 from tasks.store import Job, Store, write_json
-from tasks.tracking import Settings
+from tasks.tracking import ATTEMPT_TAG, CELL_TAG, Settings
 
 LABELS = {"budget": 10, "draw": 0, "stratified": False}
 
@@ -41,9 +44,11 @@ class Runs:
     gone: set[str] = field(default_factory=set)
     is_there: bool = True
     n_prepared: int = 0
+    n_asked: int = 0
     problem: Exception | None = None
+    is_slow: threading.Event | None = None
 
-    def check(self) -> None:
+    def require(self) -> None:
         """Find nothing wrong."""
 
     def exists(self) -> bool:
@@ -55,18 +60,31 @@ class Runs:
             raise self.problem
 
     def record(self, result: dict[str, Any], tags: dict[str, str], files: dict[str, Path]) -> str:
-        run_id = f"run-{len(self.runs)}"
-        self.runs[run_id] = {"row": result, "tags": dict(tags), "files": files}
+        self._answer()
+        known = {(run["tags"][CELL_TAG], run["tags"][ATTEMPT_TAG]): name for name, run in self.runs.items()}
+        is_known = (tags[CELL_TAG], tags[ATTEMPT_TAG]) in known and not self.gone and self.is_there
+        run_id = known[tags[CELL_TAG], tags[ATTEMPT_TAG]] if is_known else f"run-{len(self.runs)}"
+        contents = {name: path.read_bytes() for name, path in files.items()}
+        self.runs[run_id] = {"row": result, "tags": dict(tags), "files": contents}
         return run_id
 
-    def tag(self, run_id: str, name: str, value: str) -> bool:
+    def tag(self, run_id: str, tags: dict[str, str]) -> bool:
+        self._answer()
         if run_id not in self.gone:
-            self.runs[run_id]["tags"][name] = value
+            self.runs[run_id]["tags"] |= tags
         return run_id not in self.gone
 
-    def record_curve(self, name: str, params: Any, curves: dict[str, dict[int, float]], *_: Any) -> str:
-        self.curves.append(sorted(curves["mean"]))
+    def record_curve(self, *, name: str, curves: dict[str, dict[int, float]], **_: Any) -> str:
+        self._answer()
+        self.curves.append(sorted(map(int, curves["mean"])))
         return name
+
+    def _answer(self) -> None:
+        self.n_asked += 1
+        if self.is_slow:
+            assert self.is_slow.wait(60)
+        if self.problem:
+            raise self.problem
 
 
 @dataclass
@@ -94,11 +112,16 @@ class Flow:
             if error is None:
                 recorder.store.ensure(cell.references["evaluate"])
             recorder.finish(cell, error)
+        assert len(recorder.rows) == len(self.cells)
         return recorder
 
     def records(self) -> dict[str, dict[str, Any]]:
         folder = "retrieval" if self.name == "retrieval" else "index"
         return {path.stem: json.loads(path.read_text()) for path in (self.home / folder).glob("*.json")}
+
+
+def metrics_file(recorder: Recorder[Any], cell: Square) -> Path:
+    return recorder.store.folder(cell.references["evaluate"]) / "metrics.json"
 
 
 def references(number: int) -> dict[str, Reference]:
@@ -142,7 +165,9 @@ def made(name: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> Flow:
     monkeypatch.setattr("flows.recording.Tracker", lambda settings: runs)
     monkeypatch.setattr("flows.recording.warm", lambda: None)
     monkeypatch.setattr(f"flows.{name}.result_row", result_row)
-    monkeypatch.setattr(benchmark.SweepRecorder, "_publish_search", lambda *_: None)
+    monkeypatch.setattr(benchmark.SweepRecorder, "search", lambda *_: None)
+    for kind in (benchmark.SweepRecorder, retrieval.RankingRecorder):
+        monkeypatch.setattr(kind, "files", lambda self, cell: {"metrics": metrics_file(self, cell)})
     monkeypatch.setattr("flows.curve_figure.draw", lambda curves, path: path.write_text(""))
     return Flow(name, home, runs, cells_of(name))
 
@@ -193,8 +218,9 @@ def test_mlflow_that_cannot_be_prepared_fails_every_cell_and_not_the_flow(sweep:
     sweep.runs.problem = OSError(28, "No space left on device")
     recorder = sweep.finish([None, "it ran out of memory", None])
     reason = "the result could not be recorded: OSError: [Errno 28] No space left on device"
+    kept = f"{reason}; it is kept, and the same command records it"
     assert [found["error"] for found in recorder.rows.values()] == [
-        reason, f"it ran out of memory; {reason}", reason,
+        kept, f"it ran out of memory; {reason}", kept,
     ]  # fmt: skip
     assert recorder.state().message == "3 of 3 cells failed"
 
@@ -222,6 +248,7 @@ def test_another_sweep_tags_the_runs_it_uses(flow: Flow) -> None:
     flow.finish()
     flow.finish(sweep="s-2")
     tags = [{n for n in run["tags"] if n.startswith("sweep.")} for run in flow.runs.runs.values()]
+    assert {run["tags"]["sweep"] for run in flow.runs.runs.values()} <= {"s-2"}  # the last one that used it
     sweeps = [] if flow.name == "label_budget" else ["s-1", "s-2"]
     assert tags == [{f"sweep.{name}" for name in sweeps}] * len(tags)
     assert [record["sweeps"] for record in flow.records().values()] == [sweeps] * 3
@@ -256,7 +283,7 @@ def test_a_record_that_does_not_say_what_the_result_says_is_replaced(sweep: Flow
     write_json(sweep.home / "index" / f"{key}.json", sweep.records()[key] | {"metrics": {"accuracy": 1.0}})
     recorder = sweep.finish()
     assert recorder.rows[key]["metrics"] == sweep.records()[key]["metrics"] == {"accuracy": 0.5}
-    assert [found["run_id"] for found in recorder.rows.values()] == ["run-3", "run-1", "run-2"]
+    assert [found["run_id"] for found in recorder.rows.values()] == ["run-0", "run-1", "run-2"]  # adopted
 
 
 def test_an_attempt_of_its_own_uses_no_record_of_another(sweep: Flow) -> None:
@@ -307,3 +334,89 @@ def test_curves_of_cells_that_all_failed_are_not_written(
     recorder.record_curves(flow.cells)
     assert flow.runs.curves == []
     assert recorder.state().message == "3 of 3 cells failed"
+
+
+def test_without_tracking_cells_are_kept_in_the_index_alone_and_recorded_once_it_is_wanted(
+    flow: Flow,
+) -> None:
+    tracked = flow.runs.settings
+    flow.runs.settings, flow.runs.is_there = Settings(tracking_uri="none"), False
+    for sweep, is_cached in (("s-1", False), ("s-1", True), ("s-2", True)):
+        recorder = flow.finish(sweep=sweep)
+        if flow.name == "label_budget":
+            recorder.record_curves(flow.cells)
+        found = [(row["error"], row["run_id"], row["cached"]) for row in recorder.rows.values()]
+        assert found == [(None, None, is_cached)] * 3
+    assert (flow.runs.n_prepared, flow.runs.n_asked, flow.runs.curves) == (0, 0, [])
+    assert [record["tracking_uri"] for record in flow.records().values()] == ["none"] * 3
+    made = {record["created"] for record in flow.records().values()}
+    flow.runs.settings, flow.runs.is_there = tracked, True
+    recorder = flow.finish(sweep="s-2")
+    assert [row["cached"] for row in recorder.rows.values()] == [True] * 3
+    assert len(flow.runs.runs) == (0 if flow.name == "label_budget" else 3)
+    assert made.isdisjoint(record["created"] for record in flow.records().values())
+
+
+def test_a_server_that_is_slow_keeps_nothing_waiting(sweep: Flow) -> None:
+    """`finish` returns while the server has not answered; the rows are there once it has."""
+    sweep.runs.is_slow = threading.Event()
+    recorder = sweep.again()
+    recorder.begin(sweep.cells)
+    for cell in sweep.cells:
+        recorder.store.ensure(cell.references["evaluate"])
+        recorder.finish(cell, None)
+    assert sweep.runs.runs == {}
+    sweep.runs.is_slow.set()
+    assert [found["run_id"] for found in recorder.rows.values()] == ["run-0", "run-1", "run-2"]
+
+
+def test_a_server_that_has_just_failed_is_not_asked_for_every_cell(sweep: Flow) -> None:
+    sweep.finish()
+    sweep.runs.problem, sweep.runs.n_asked = ConnectionError("refused"), 0
+    recorder = sweep.finish(sweep="s-2")
+    assert sweep.runs.n_asked == 1
+    assert all("ConnectionError: refused" in found["error"] for found in recorder.rows.values())
+
+
+def test_what_the_server_refuses_is_that_cells_error_alone(
+    sweep: Flow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An answer, if a bad one, is no reason to leave the server alone, nor to keep the run for later."""
+    record = sweep.runs.record
+
+    def refuse_one(result: dict[str, Any], tags: dict[str, str], files: dict[str, Path]) -> str:
+        if tags[CELL_TAG] == sweep.cells[0].key:
+            raise ValueError("a metric must be a number")
+        return record(result, tags, files)
+
+    monkeypatch.setattr(sweep.runs, "record", refuse_one)
+    sweep.runs.settings = Settings(when_down="spool")
+    errors = [found["error"] for found in sweep.finish().rows.values()]
+    assert errors == ["the result could not be recorded: ValueError: a metric must be a number", None, None]
+    assert spool.waiting(sweep.home) == []
+
+
+def test_a_timed_cell_is_recorded_before_the_next_is_computed(sweep: Flow) -> None:
+    store = Store(sweep.home / "store", isolated=False)
+    recorder = benchmark.SweepRecorder(sweep.home, store, "s-1", "1.000", timed=True)
+    recorder.begin(sweep.cells)
+    store.ensure(sweep.cells[0].references["evaluate"])
+    recorder.finish(sweep.cells[0], None)
+    assert len(sweep.runs.runs) == 1
+
+
+def test_lines_of_the_log_belong_to_the_flow_run_that_asked(sweep: Flow) -> None:
+    """The recording thread sees the context of the thread that schedules."""
+    mark: contextvars.ContextVar[str] = contextvars.ContextVar("mark", default="none")
+    seen: list[str] = []
+    handler = logging.Handler(logging.INFO)
+    handler.emit = lambda record: seen.append(mark.get())  # type: ignore[method-assign]
+    logger = logging.getLogger("textbench.run")
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    mark.set("this flow run")
+    try:
+        sweep.finish()
+    finally:
+        logger.removeHandler(handler)
+    assert set(seen) == {"this flow run"}

@@ -3,6 +3,7 @@
 import importlib.metadata
 import json
 import math
+import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -31,7 +32,9 @@ JSON = st.recursive(
 
 def forget() -> None:
     recipe._read.cache_clear()
+    recipe._TRACES.clear()
     recipe._version.cache_clear()
+    recipe._versions.cache_clear()
 
 
 @pytest.fixture(autouse=True)
@@ -198,6 +201,40 @@ def test_what_computes_the_same_keeps_the_key(project: Path, change: tuple[str, 
     before = key()
     edit(project / change[0], *change[1:])
     assert key() == before
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
+def test_a_file_that_changes_in_the_life_of_a_process_is_read_again(
+    project: Path, change: tuple[str, str, str]
+) -> None:
+    before = refer("tasks.stage:compute", {}).code
+    path = project / change[0]
+    written = path.stat().st_mtime_ns
+    edit(path, *change[1:])
+    os.utime(path, ns=(written, written + 10**7))  # the file system's clock may not have moved on
+    assert refer("tasks.stage:compute", {}).code != before
+
+
+def test_a_module_that_appears_is_followed_and_one_that_goes_is_not(project: Path) -> None:
+    """`from featurizers.basis import apply` takes a name of a file, or a file of that name."""
+    before = refer("tasks.stage:compute", {}).code
+    new = project / "featurizers/basis/apply.py"
+    new.parent.mkdir()
+    new.write_text("VALUE = 1\n")
+    assert refer("tasks.stage:compute", {}).code != before
+    new.unlink()
+    assert refer("tasks.stage:compute", {}).code == before
+
+
+def test_imports_are_followed_once_as_long_as_the_files_are_the_same(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    followed: list[tuple[str, ...]] = []
+    trace = recipe._trace
+    monkeypatch.setattr(recipe, "_trace", lambda modules: followed.append(modules) or trace(modules))
+    keys = {refer("tasks.stage:compute", {"k": k}).key for k in range(100)}
+    assert len(keys) == 100
+    assert followed == [("tasks.stage",)]
 
 
 def test_modules_loaded_by_name_count(project: Path) -> None:

@@ -1,5 +1,6 @@
 """Tracking: what mlflow.yaml may say, and that one cell is one run however often it is tried."""
 
+import contextlib
 import json
 import re
 import socket
@@ -15,7 +16,16 @@ import pytest
 
 from tasks import InputError
 from tasks.recipe import PROJECT
-from tasks.tracking import ATTEMPT_TAG, CELL_TAG, Settings, Tracker, TrackingError, git_commit, read_settings
+from tasks.tracking import (
+    ATTEMPT_TAG,
+    CELL_TAG,
+    RUN_TAG,
+    Settings,
+    Tracker,
+    TrackingError,
+    git_commit,
+    read_settings,
+)
 
 
 @pytest.fixture
@@ -54,6 +64,7 @@ def test_the_projects_own_file_says_the_defaults(folder: Path) -> None:
         ("experiment:", r"experiment must be a str, got None"),
         ("log_predictions: maybe", r"log_predictions must be a bool, got 'maybe'"),
         ("log_predictions: 1", r"log_predictions must be a bool, got 1"),
+        ("when_down: wait", r"when_down must be stop or spool, got 'wait'"),
         ("- a\n- b", r"must hold `key: value` lines, got list"),
         ("just words", r"must hold `key: value` lines, got str"),
         ("a: [1", r"is not YAML: .*line 1"),
@@ -279,7 +290,7 @@ def test_the_same_cell_and_attempt_are_one_run(tracker: Tracker) -> None:
 
 
 def test_a_run_left_by_a_killed_process_is_adopted(tracker: Tracker) -> None:
-    left = tracker._create(row(), tags("killed"))
+    left = tracker._create("r8 lsi seed 3", 0, tags("killed"))
     assert tracker.client.get_run(left).info.status == "RUNNING"
     assert tracker.record(row(), tags("killed"), {}) == left
     run = tracker.client.get_run(left)
@@ -321,10 +332,112 @@ def test_a_metric_that_is_not_finite_is_recorded(tracker: Tracker) -> None:
     assert value != value
 
 
+TRIALS: list[dict[str, Any]] = [
+    {
+        "number": 0,
+        "state": "complete",
+        "score": 0.5,
+        "values": {"k": 1},
+        "C": 1.0,
+        "seconds": 0.1,
+        "error": None,
+    },
+    {"number": 1, "state": "failed", "values": {"k": 2}, "seconds": 0.2, "error": "ValueError: no"},
+    {
+        "number": 2,
+        "state": "complete",
+        "score": 0.7,
+        "values": {"k": 3},
+        "C": 3.0,
+        "seconds": 0.3,
+        "error": None,
+    },
+]
+
+
+def trials_of(tracker: Tracker, run_id: str) -> dict[str, tuple[str, dict[str, str], dict[str, float]]]:
+    """Return the trials of a run by name: status, parameters, metrics."""
+    found = list(tracker._search(tracker.settings.trials_experiment, f"tags.`{RUN_TAG}` = '{run_id}'"))
+    trials = {run.info.run_name: (run.info.status, run.data.params, run.data.metrics) for run in found}
+    assert len(trials) == len(found)
+    return trials
+
+
+def test_trials_are_written_once_and_what_was_begun_is_finished(
+    tracker: Tracker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if the process had been killed at every request of the writing, one after the other."""
+    run_id = tracker.record(row(), tags("searched"), {})
+
+    class Killed(BaseException):
+        """The process dies here."""
+
+    for n_requests in range(1, 9):  # three a trial
+        left = [n_requests]
+
+        def request(function: Any, left: list[int] = left) -> Any:
+            def counted(*arguments: Any, **others: Any) -> Any:
+                if not left[0]:
+                    raise Killed
+                left[0] -= 1
+                return function(*arguments, **others)
+
+            return counted
+
+        with monkeypatch.context() as patch:
+            for name in ("create_run", "log_batch", "set_terminated"):
+                patch.setattr(tracker.client, name, request(getattr(tracker.client, name)))
+            with contextlib.suppress(Killed):
+                tracker.record_trials(run_id, "r8 lsi seed 3", TRIALS)
+    tracker.record_trials(run_id, "r8 lsi seed 3", TRIALS)
+    assert trials_of(tracker, run_id) == {
+        "r8 lsi seed 3 trial 0": ("FINISHED", {"k": "1", "C": "1.0"}, {"score": 0.5, "seconds": 0.1}),
+        "r8 lsi seed 3 trial 1": ("FAILED", {"k": "2"}, {"seconds": 0.2}),
+        "r8 lsi seed 3 trial 2": ("FINISHED", {"k": "3", "C": "3.0"}, {"score": 0.7, "seconds": 0.3}),
+    }
+
+
+def test_a_curve_is_one_run_however_often_it_is_written(tracker: Tracker, tmp_path: Path) -> None:
+    picture = tmp_path / "curve.svg"
+    picture.write_text("<svg/>")
+    ends = {"mean": {10: 0.5, 20: 0.7}, "low": {10: 0.4, 20: 0.6}, "high": {10: 0.6, 20: 0.8}}
+    as_json = json.loads(json.dumps(ends))  # as the spool keeps it: steps are text
+    ids = [
+        tracker.record_curve("r8 lsi by labels", {"draws": 3}, curves, "accuracy", tags("curve"), picture)
+        for curves in (ends, as_json)
+    ]
+    assert ids[0] == ids[1]
+    assert tracker.client.get_run(ids[0]).info.status == "FINISHED"
+    course = tracker.client.get_metric_history(ids[0], "accuracy")
+    assert [(point.step, point.value) for point in course] == [(10, 0.5), (20, 0.7)]
+
+
+def test_runs_need_not_be_tracked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "none")
+    settings = read_settings(folder)
+    assert (settings.tracking_uri, settings.is_on) == ("none", False)
+    tracker = Tracker(settings)
+    tracker.require()
+    assert not tracker.exists()
+    with pytest.raises(TrackingError, match="runs are not tracked: tracking_uri is none"):
+        _ = tracker.client
+
+
+def test_runs_may_begin_without_a_server_where_they_may_wait() -> None:
+    uri = f"http://127.0.0.1:{free_port()}"
+    Tracker(Settings(tracking_uri=uri, when_down="spool")).require()
+    with pytest.raises(TrackingError, match="does not answer"):
+        Tracker(Settings(tracking_uri=uri)).require()
+
+
 def test_tags_are_added(tracker: Tracker) -> None:
     run_id = tracker.record(row(), tags("tagged"), {})
-    tracker.tag(run_id, "sweep.quick-1234", "1")
-    assert tracker.client.get_run(run_id).data.tags["sweep.quick-1234"] == "1"
+    added = {"sweep.quick-1234": "1", "sweep": "quick-1234"}
+    assert tracker.tag(run_id, added)
+    assert added.items() <= tracker.client.get_run(run_id).data.tags.items()
+    tracker.client.delete_run(run_id)
+    assert not tracker.tag(run_id, added)
+    assert not tracker.tag("0" * 32, added)
 
 
 def test_runs_come_back_as_rows(tracker: Tracker) -> None:

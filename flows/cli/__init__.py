@@ -18,6 +18,7 @@ from flows.cli.query import query
 from flows.cli.report import report
 from flows.cli.retrieve import retrieve
 from flows.cli.run import run
+from flows.cli.send import send
 from flows.cli.show import show
 from flows.cli.status import status
 from flows.cli.store import store_app
@@ -37,7 +38,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 COMMANDS = (run, curve, compare, claims, report, retrieve, query, terms, leaderboard, show, export, transform)
-for command in (*COMMANDS, fetch, doctor, up, down, status):
+for command in (*COMMANDS, fetch, doctor, up, down, status, send):
     app.command(command.__name__)(command)
 app.add_typer(list_app, name="list")
 app.add_typer(store_app, name="store")

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from flows.cli.request import ADDRESS_HELP, ENGINE_HELP
 from tasks import InputError
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ def curve(
     data_dir: Annotated[
         Path | None, typer.Option(help="Folder of data archives.", show_default="$TEXTBENCH_DATA_DIR")
     ] = None,
+    engine: Annotated[str, typer.Option(help=ENGINE_HELP)] = "threads",
+    address: Annotated[str | None, typer.Option(help=ADDRESS_HELP, show_default=False)] = None,
     figure: Annotated[
         Path | None,
         typer.Option(help="Draw the curves to this file (.svg, .png or .pdf).", show_default=False),
@@ -63,7 +66,7 @@ def curve(
     Example: textbench curve -d reuters65 -m tfidf -m lsi -m nb --budgets 500,1000,2000 --draws 5
     """
     from flows.cells import Request
-    from flows.cli.request import PROTOCOLS
+    from flows.cli.request import PROTOCOLS, read_engine
     from flows.cli.start import stopped_by_hand, use_data_dir
     from flows.home import home_folder
     from flows.suites import Part
@@ -77,6 +80,7 @@ def curve(
     for name, value, least in (("--draws", draws, 1), ("--trials", trials, 0), ("--seed", seed, 0)):
         if value < least:
             raise InputError(f"{name} must be at least {least}, got {value}")
+    where = read_engine(engine, address)
     use_data_dir(data_dir)
     home = home_folder()
     read_settings(home)
@@ -88,7 +92,7 @@ def curve(
     part = Part(request, False, tuple(_numbers("--budgets", budgets, int)), draws, stratified)
     cells = plan_and_check(home, part)
     with stopped_by_hand():
-        rows = run_curves(home, part, cells, json, shown=False)
+        rows = run_curves(home, part, cells, json, where, shown=False)
     _print(rows, metric, figure, json)
     if any(row["error"] for row in rows):
         raise typer.Exit(1)
@@ -105,7 +109,13 @@ def _numbers(option: str, text: str, kind: type) -> list[Any]:
 
 
 def run_curves(
-    home: Path, part: "Part", cells: "list[Cell]", as_json: bool, *, shown: bool = True
+    home: Path,
+    part: "Part",
+    cells: "list[Cell]",
+    as_json: bool,
+    engine: str = "threads",
+    *,
+    shown: bool = True,
 ) -> list[dict[str, Any]]:
     """Run the flow `label_budget` and return a row a cell; where it is to be shown, print the curves as a table."""
     from flows.cli.start import run_flow
@@ -115,7 +125,13 @@ def run_curves(
     store = Store(home / "store")
     is_new = not all(store.has(cell.references["evaluate"]) for cell in cells)
     rows, _ = run_flow(
-        home, "flows.label_budget:label_budget", curve_arguments(part), cells, as_json=as_json, is_new=is_new
+        home,
+        "flows.label_budget:label_budget",
+        curve_arguments(part),
+        cells,
+        engine=engine,
+        as_json=as_json,
+        is_new=is_new,
     )
     if shown:
         _print(rows, None, None, as_json)

@@ -85,6 +85,7 @@ def checks() -> Iterator[Check]:
     yield _processes(home)
     yield _checked("MLflow", lambda: _mlflow(home))
     yield _checked("Prefect", lambda: _prefect(home))
+    yield _checked("shared store", _shared_store)
 
 
 def _split(error: Exception) -> tuple[str, str]:
@@ -201,6 +202,27 @@ def _processes(home: Path) -> Check:
     )
 
 
+def _shared_store() -> Check:
+    """Try the root and the lock server that several machines have in common, where there are any."""
+    import os
+
+    from tasks.remote import LOCKS, Remote, sole
+    from tasks.store import STORE
+
+    url = os.environ.get(STORE)
+    if not url:
+        return Check("shared store", True, f"none; {STORE} names one that several machines share")
+    Remote(url).check()
+    if not os.environ.get(LOCKS):
+        return Check("shared store", True, f"{url} can be written to; without {LOCKS} the first writer wins")
+    try:
+        with sole("doctor"):
+            pass
+    except OSError as error:
+        return Check("shared store", False, str(error), f"Start the server, or unset {LOCKS}")
+    return Check("shared store", True, f"{url} can be written to, {LOCKS} answers")
+
+
 def _mlflow(home: Path) -> Check:
     import os
 
@@ -209,6 +231,8 @@ def _mlflow(home: Path) -> Check:
     settings = read_settings(home)
     Tracker(settings).check()
     uri = settings.tracking_uri
+    if not settings.is_on:
+        return Check("MLflow", True, f"not used: tracking_uri is {uri}")
     if uri.startswith("http"):
         return Check("MLflow", True, f"the server at {uri} answers")
     path = Path(uri.removeprefix("sqlite:///"))

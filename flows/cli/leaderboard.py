@@ -118,7 +118,7 @@ def _mlflow_rows(home: Path) -> list[Mapping[str, Any]]:
     from tasks.tracking import Tracker, read_settings
 
     tracker = Tracker(read_settings(home))
-    if not tracker.exists():
+    if tracker.settings.is_on and not tracker.exists():
         uri = tracker.settings.tracking_uri
         raise InputError(f"there is no tracking database {uri}; make it with: textbench run quick")
     tracker.prepare()

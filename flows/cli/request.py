@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 PROTOCOLS = ("honest", "transductive", "faithful")
 ENGINES = ("threads", "dask")
+ENGINE_HELP = "threads, or dask for worker processes."
+ADDRESS_HELP = "With dask: a cluster's scheduler, tls://HOST:PORT, or tcp:// on this machine."
 MAX_SEEDS = 1000
 
 
@@ -90,10 +92,24 @@ def read_search(
     return {"search_seconds": seconds, "validation": given}
 
 
-def check_how(engine: str, time_limit: float | None, memory_limit: float | None) -> None:
-    """Refuse what `--engine`, `--time-limit` and `--memory-limit` cannot be."""
+def read_engine(engine: str, address: str | None, *, timed: bool = False) -> str:
+    """Return where stages are computed, checked: threads, dask, or the address of a Dask cluster's scheduler."""
     if engine not in ENGINES:
         raise InputError(f"--engine must be {' or '.join(ENGINES)}, got {engine!r}")
+    if address is None:
+        return engine
+    if engine != "dask":
+        raise InputError(f"--address is of a Dask cluster and needs --engine dask, got {engine}")
+    if timed:
+        raise InputError("--timed measures this machine; leave --address out")
+    from flows.cluster import check_address
+
+    check_address(address)
+    return address
+
+
+def check_limits(time_limit: float | None, memory_limit: float | None) -> None:
+    """Refuse what `--time-limit` and `--memory-limit` cannot be."""
     for name, limit in (("--time-limit", time_limit), ("--memory-limit", memory_limit)):
         if limit is not None and not limit > 0:
             raise InputError(f"{name} must be above 0, got {limit:g}")

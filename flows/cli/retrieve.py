@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from flows.cli.request import ADDRESS_HELP, ENGINE_HELP
 from tasks import InputError
 
 if TYPE_CHECKING:
@@ -72,6 +73,8 @@ def retrieve(
             show_default=False,
         ),
     ] = None,
+    engine: Annotated[str, typer.Option(help=ENGINE_HELP)] = "threads",
+    address: Annotated[str | None, typer.Option(help=ADDRESS_HELP, show_default=False)] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Compute everything again.")] = False,
     json: Annotated[
         bool, typer.Option("--json", help="Print JSON Lines, one object a ranker, and nothing else.")
@@ -83,6 +86,7 @@ def retrieve(
 
     Example: textbench retrieve -c cranfield -m bm25 -m lm -m lm+lsi
     """
+    from flows.cli.request import read_engine
     from flows.cli.start import stopped_by_hand
     from flows.home import home_folder
     from flows.rankings import COLLECTIONS, RANKERS, Request, plan
@@ -92,6 +96,7 @@ def retrieve(
         raise InputError(f"--protocol must be {' or '.join(PROTOCOLS)}, got {protocol!r}")
     if not 1 <= seeds <= 1000:
         raise InputError(f"--seeds must lie in 1 .. 1000, got {seeds}")
+    where = read_engine(engine, address)
     own = _own(documents, queries, qrels, format, fields)
     request = Request(
         collections=collection or ([] if own else list(COLLECTIONS)),
@@ -110,7 +115,7 @@ def retrieve(
     _require_data(home, cells, judgments)
     outside = _read_runs(run or [], cells)
     with stopped_by_hand():
-        rows = _run(home, request, cells, fresh)
+        rows = _run(home, request, cells, fresh, where)
     done = [cell for cell, result in zip(cells, rows, strict=True) if result["error"] is None]
     if write is not None:
         _write(home, done, write)
@@ -161,14 +166,16 @@ def _read_runs(files: list[Path], cells: "list[Cell]") -> dict[str, dict[str, di
     return runs
 
 
-def _run(home: Path, request: "Request", cells: "list[Cell]", fresh: bool) -> list[dict[str, Any]]:
+def _run(
+    home: Path, request: "Request", cells: "list[Cell]", fresh: bool, engine: str
+) -> list[dict[str, Any]]:
     from flows.cli.start import run_flow
     from tasks.store import Store
 
     store = Store(home / "store")
     is_new = fresh or not all(store.has(cell.references["evaluate"]) for cell in cells)
     arguments = asdict(request) | {"fresh": fresh}
-    rows, _ = run_flow(home, "flows.retrieval:retrieval", arguments, cells, is_new=is_new)
+    rows, _ = run_flow(home, "flows.retrieval:retrieval", arguments, cells, engine=engine, is_new=is_new)
     return rows
 
 

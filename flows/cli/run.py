@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from flows.cli.request import ADDRESS_HELP, ENGINE_HELP
 from tasks import InputError
 
 
@@ -62,7 +63,8 @@ def run(
         Path | None,
         typer.Option(help="Folder of data archives.", show_default="$TEXTBENCH_DATA_DIR"),
     ] = None,
-    engine: Annotated[str, typer.Option(help="threads, or dask for worker processes.")] = "threads",
+    engine: Annotated[str, typer.Option(help=ENGINE_HELP)] = "threads",
+    address: Annotated[str | None, typer.Option(help=ADDRESS_HELP, show_default=False)] = None,
     timed: Annotated[
         bool,
         typer.Option(
@@ -128,7 +130,7 @@ def run(
         if refused := [name for name, value in given.items() if value is not None]:
             raise InputError(f"suite {suite} says {refused[0]} for each of its parts; leave it out")
         use_data_dir(data_dir)
-        if run_suite(home_folder(), several, dry_run, json):
+        if run_suite(home_folder(), several, dry_run, json, options.read_engine(engine, address)):
             raise typer.Exit(1)
         return
     own = {
@@ -142,7 +144,8 @@ def run(
     request = replace(request, probe=probe, rule=rule, paper=paper, **options.read_own(data, own, dataset))
     validation = {"n_folds": folds, "held_out": held_out, "metric": tune_metric}
     request = replace(request, **options.read_search(search_seconds, validation, protocol, paper))
-    options.check_how(engine, time_limit, memory_limit)
+    options.check_limits(time_limit, memory_limit)
+    where = options.read_engine(engine, address, timed=timed)
     use_data_dir(data_dir)
     home = home_folder()
     read_settings(home)
@@ -153,6 +156,6 @@ def run(
     how = {"timed": timed, "fresh": fresh, "time_limit": time_limit, "memory_limit": memory_limit}
     require_data(home, cells)
     with stopped_by_hand():
-        rows = run_cells(home, request, cells, engine, how, json)  # type: ignore[arg-type]
+        rows = run_cells(home, request, cells, where, how, json)
     if any(row["error"] for row in rows):
         raise typer.Exit(1)

@@ -9,6 +9,8 @@ import typer
 from tasks import InputError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
 
     from flows.runs import Run
@@ -53,7 +55,7 @@ def describe(run: "Run") -> dict[str, Any]:
         "recipe": None,
         "predictions": None,
         "zero_rows": None,
-        "mlflow": _mlflow(row),
+        "mlflow": _mlflow(run.home, row),
         "note": None,
     }
     try:
@@ -85,10 +87,16 @@ def _recipe(run: "Run", meta: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _mlflow(row: Mapping[str, Any]) -> str:
-    """Return the command that opens the run's MLflow page, or its address."""
-    address = row["tracking_uri"]
-    return f"mlflow ui --backend-store-uri {address}" if address.startswith("sqlite") else address
+def _mlflow(home: "Path", row: Mapping[str, Any]) -> str | None:
+    """Return the address of the run's MLflow page if that is up, else the command that opens it; None without a run."""
+    from flows import services
+    from tasks.tracking import NONE
+
+    if row["tracking_uri"] == NONE:
+        return None
+    if page := services.mlflow_address(home, row["tracking_uri"], row["run_id"]):
+        return page
+    return f"mlflow ui --backend-store-uri {row['tracking_uri']}"
 
 
 def _render(console: "Console", about: Mapping[str, Any]) -> None:
@@ -225,7 +233,10 @@ def audit_in_words(audit: Mapping[str, Any]) -> list[str]:
 
 def _print_recipe(console: "Console", about: Mapping[str, Any]) -> None:
     _print_heading(console, "Recipe")
-    fields = {"key": about["key"], "MLflow run": str(about["run_id"]), "MLflow page": about["mlflow"]}
+    fields = {"key": about["key"]}
+    if about["mlflow"]:
+        waits = "waits to be sent: textbench send" if "waiting" in about else "none"
+        fields |= {"MLflow run": about["run_id"] or waits, "MLflow page": about["mlflow"]}
     if about["predictions"]:
         fields["predictions"] = about["predictions"]
     recipe = about["recipe"]

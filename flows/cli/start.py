@@ -6,7 +6,7 @@ import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from tasks import InputError
 
@@ -49,20 +49,25 @@ def run_flow(
     arguments: Mapping[str, Any],
     cells: "Sequence[Square]",
     *,
-    engine: Literal["threads", "dask"] = "threads",
+    engine: str = "threads",
     as_json: bool = False,
     is_new: bool = True,
 ) -> "tuple[list[dict[str, Any]], ServerInfo]":
     """Run a flow ("module:name") with these arguments, show its progress, and return a row a cell, and the server.
 
-    `as_json` prints each row as it comes, as JSON. `is_new` says that there is something to compute. Raises
-    ServerError when the Prefect server goes away, cells are left, or standard output is closed.
+    `engine` is one of `flows.engine.task_runner`. `as_json` prints each row as it comes, as JSON. `is_new` says that
+    there is something to compute. Raises ServerError when the Prefect server goes away, cells are left, or standard
+    output is closed, and TrackingError when MLflow, which something new is to be written to, does not answer.
     """
     from flows import server, session
     from flows.cli.progress import Progress
     from flows.server import ServerError
     from tasks import isolate
+    from tasks.tracking import Tracker, read_settings
 
+    if is_new:
+        Tracker(read_settings(home)).require()
+        _check_machines(home, engine)
     with session.opened(home) as info, Progress(list(cells), as_json) as progress:
         if is_new:
             isolate.warm()
@@ -90,9 +95,25 @@ def run_flow(
         raise ServerError(
             f"{len(cells) - len(rows)} of {len(cells)} cells were not finished: {state.message}"
         )
+    if state.is_failed() and not any(row["error"] for row in rows):  # a curve could not be recorded
+        raise ServerError(f"{str(state.message).partition(chr(10))[0]}; the same command goes on")
     if progress.is_closed:
         raise ServerError("standard output was closed; the results are kept (textbench leaderboard)")
     return rows, info
+
+
+def _check_machines(home: Path, engine: str) -> None:
+    """See that the root that machines share can be written to, and that a cluster is fit for what it is to compute."""
+    from tasks.store import STORE
+
+    if url := os.environ.get(STORE):
+        from tasks.remote import Remote
+
+        Remote(url).check()
+    if "://" in engine:
+        from flows.cluster import check_workers
+
+        check_workers(engine, home)
 
 
 def _load(flow: str) -> Any:

@@ -6,13 +6,17 @@ import typer
 
 
 def status(json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False) -> None:
-    """Say where the Prefect server, its worker and MLflow's page are, and whether they answer."""
+    """Say where the Prefect server, its worker and MLflow's page are, whether they answer, and if runs wait."""
     from json import dumps
 
-    from flows import services
+    from flows import services, spool
     from flows.home import home_folder
 
-    found = services.status(home_folder())
+    home = home_folder()
+    found = services.status(home)
+    waiting = spool.waiting(home)
+    if waiting:
+        found["spool"] = {"waiting": len(waiting), "folder": str(spool.folder(home))}
     if json:
         typer.echo(dumps(found))
         return
@@ -21,6 +25,10 @@ def status(json: Annotated[bool, typer.Option("--json", help="Print one line of 
 
 
 def _line(name: str, state: dict[str, Any]) -> str:
+    if name == "spool":
+        return f"{state['waiting']} runs wait in {state['folder']}; textbench send sends them to MLflow"
+    if state["address"] is None and state["configured"]:
+        return "is not used: tracking_uri is none"
     if state["address"] is None:
         how = "the next command that needs one starts it" if name == "prefect" else "textbench up starts it"
         return f"is not running; {how}"

@@ -44,6 +44,7 @@ def print_summary(home: Path, rows: Sequence[dict[str, Any]], page: str) -> None
     """Print the leaderboard and its verdict; `page` is that of the flow."""
     from rich.console import Console
 
+    from flows import services
     from flows.leaderboard import render_table
     from flows.verdict import verdicts
     from tasks.tracking import read_settings
@@ -52,11 +53,13 @@ def print_summary(home: Path, rows: Sequence[dict[str, Any]], page: str) -> None
     render_table(rows, console)
     for line in verdicts(home, rows):
         console.print(f"\n{line}", markup=False, highlight=False)
-    address = read_settings(home).tracking_uri
+    settings = read_settings(home)
     console.print("\nWhere to look next", style="bold")
-    look = f"mlflow ui --backend-store-uri {address}" if address.startswith("sqlite") else f"open {address}"
-    console.print(f"  compare runs in MLflow   {look}", soft_wrap=True)
-    if address.startswith("sqlite"):
+    up = services.mlflow_address(home, settings.tracking_uri)
+    if settings.is_on:
+        look = up or f"mlflow ui --backend-store-uri {settings.tracking_uri}"
+        console.print(f"  compare runs in MLflow   {look}", soft_wrap=True, markup=False)
+    if settings.is_on and not up:
         console.print(f"                           then open {MLFLOW_PAGE}", soft_wrap=True, markup=False)
     console.print(f"  the flow in Prefect      {page}", soft_wrap=True)
     console.print("  one run in detail        textbench show last")

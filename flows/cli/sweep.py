@@ -4,7 +4,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from flows.cells import Cell, Request
@@ -15,7 +15,7 @@ def run_cells(
     home: Path,
     request: "Request",
     cells: "list[Cell]",
-    engine: Literal["threads", "dask"],
+    engine: str,
     options: Mapping[str, Any],
     as_json: bool,
 ) -> list[dict[str, Any]]:
@@ -26,7 +26,6 @@ def run_cells(
     from flows.cli.start import run_flow
     from flows.cli.summary import print_summary
     from tasks.store import Store
-    from tasks.tracking import Tracker, read_settings
 
     store = Store(home / "store")
     is_new = (
@@ -34,8 +33,6 @@ def run_cells(
         or options.get("fresh")
         or not all(store.has(cell.references["evaluate"]) for cell in cells)
     )
-    if is_new:
-        Tracker(read_settings(home)).check()
     arguments = asdict(request) | dict(options)
     rows, info = run_flow(
         home,
@@ -59,7 +56,7 @@ def parts_of(suite: str | None) -> "list[Part]":
     return found if len(found) > 1 or found[0].budgets or found[0].pieces else []
 
 
-def run_suite(home: Path, parts: "list[Part]", dry_run: bool, as_json: bool) -> int:
+def run_suite(home: Path, parts: "list[Part]", dry_run: bool, as_json: bool, engine: str = "threads") -> int:
     """Run a suite's parts in order, what is stored is not computed again; return how many cells failed."""
     from flows.cells import plan
     from flows.cli.curve import plan_and_check, run_curves
@@ -89,9 +86,10 @@ def run_suite(home: Path, parts: "list[Part]", dry_run: bool, as_json: bool) -> 
             if part.pieces:
                 rows = run_pieces(home, part, as_json)
             elif part.budgets:
-                rows = run_curves(home, part, cells, as_json)
+                rows = run_curves(home, part, cells, as_json, engine)
             else:
-                rows = run_cells(home, part.request, cells, "threads", {"timed": part.timed}, as_json)
+                where = "threads" if part.timed else engine  # timings are of this machine
+                rows = run_cells(home, part.request, cells, where, {"timed": part.timed}, as_json)
         n_failed += sum(row["error"] is not None for row in rows)
     for line in [] if dry_run else show(home, parts[0].request.name):
         print(line, file=sys.stderr if as_json else sys.stdout)

@@ -61,7 +61,7 @@ def up(
         typer.echo(dumps(found))
         return
     typer.echo(f"Prefect  {found['prefect']['page']}")
-    typer.echo(f"MLflow   {found['mlflow']['page']}")
+    typer.echo(f"MLflow   {found['mlflow']['page'] or 'is not used: tracking_uri is none'}")
     when = found["worker"]["nightly"]
     typer.echo(
         f"worker   runs what is started on Prefect's page{f', and nightly at {when} UTC' if when else ''}"
@@ -121,7 +121,7 @@ def _start(home: Path, host: str, port: int | None, mlflow_port: int | None, cro
         info = server.start(home, host, chosen)
     else:
         info = server.start(home)
-    if found["mlflow"]["address"] is None:
+    if found["mlflow"]["address"] is None and not found["mlflow"]["configured"]:
         chosen, said = ports.choose("--mlflow-port", host, mlflow_port, MLFLOW_PORT, taken)
         _say(said)
         services.start_mlflow(home, host, chosen)

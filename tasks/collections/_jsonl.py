@@ -11,7 +11,7 @@ from typing import Any
 
 from tasks import InputError
 from tasks.collections import Judgment
-from tasks.collections._smart import decoded
+from tasks.collections._smart import WHOLE_NUMBER, decoded
 
 NAMES = ("id", "_id", "doc_id", "query_id")
 QUERY = ("query", "query_id", "query-id")
@@ -22,12 +22,24 @@ CODE = ("relevance", "score")
 def records(content: bytes, place: str) -> Iterator[tuple[str, str]]:
     """Yield (name, text) of every line. Raises InputError naming the line."""
     for line, record in _objects(content, place):
-        name = str(_pick(record, NAMES, line))
-        text = _pick(record, ("text",), line)
-        if not isinstance(text, str):
-            raise InputError(f"{line}: text must be a string, got {str(text)[:60]!r}")
-        title = record.get("title") or ""
+        name = _name(_pick(record, NAMES, line), line)
+        text = _string(_pick(record, ("text",), line), "text", line)
+        title = _string(record.get("title") or "", "title", line)
         yield name, f"{title}\n{text}".strip()
+
+
+def _name(value: Any, line: str) -> str:
+    if not isinstance(value, str | int) or isinstance(value, bool):
+        raise InputError(f"{line}: a name is a string or a whole number, got {str(value)[:60]!r}")
+    return _string(str(value), "a name", line)
+
+
+def _string(value: Any, what: str, line: str) -> str:
+    if not isinstance(value, str):
+        raise InputError(f"{line}: {what} must be a string, got {str(value)[:60]!r}")
+    if any("\ud800" <= letter <= "\udfff" for letter in value):
+        raise InputError(f"{line}: {what} must be Unicode, got half of a surrogate pair in {value[:60]!r}")
+    return value
 
 
 def judgments(content: bytes, place: str) -> list[Judgment]:
@@ -37,11 +49,10 @@ def judgments(content: bytes, place: str) -> list[Judgment]:
     found = []
     for line, row in rows:
         code = _pick(row, CODE, line)
-        try:
-            number = int(code)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"{line}: a relevance is a whole number, got {str(code)[:60]!r}") from error
-        found.append(Judgment(str(_pick(row, QUERY, line)), str(_pick(row, DOCUMENT, line)), number))
+        if not WHOLE_NUMBER.fullmatch(str(code)):
+            raise InputError(f"{line}: a relevance is a whole number, got {str(code)[:60]!r}")
+        query, document = (_name(_pick(row, names, line), line) for names in (QUERY, DOCUMENT))
+        found.append(Judgment(query, document, int(code)))
     return found
 
 
@@ -52,7 +63,7 @@ def _objects(content: bytes, place: str) -> Iterator[tuple[str, dict[str, Any]]]
         line = f"{place}, line {number}"
         try:
             value = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f"{line}: it must be a JSON object, got {text.strip()[:60]!r}") from error
         if not isinstance(value, dict):
             raise InputError(f"{line}: it must be a JSON object, got {text.strip()[:60]!r}")
@@ -77,4 +88,5 @@ def _pick(record: Mapping[str, Any], names: Sequence[str], line: str) -> Any:
     for name in names:
         if name in record:
             return record[name]
-    raise InputError(f"{line}: it needs {' or '.join(names)}, got {', '.join(record) or 'nothing'}")
+    found = ", ".join(name if name.isprintable() else repr(name) for name in record)[:200]
+    raise InputError(f"{line}: it needs {' or '.join(names)}, got {found or 'nothing'}")

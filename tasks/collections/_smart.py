@@ -13,6 +13,7 @@ from tasks.collections import Judgment
 RECORD = re.compile(r"\.I[ \t]+(\S+)")
 FIELD = re.compile(r"\.([A-Z])")
 TEXT_FIELDS = ("T", "W")
+WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,9}")  # of a judgment; longer ones do not fit what they are stored in
 
 
 def decoded(content: bytes) -> str:
@@ -67,7 +68,7 @@ def judgments(content: bytes, place: str) -> list[Judgment]:
             continue
         if len(columns) == 4 and columns[2:] == ["0", "0"]:
             columns = [*columns[:2], "1"]
-        if len(columns) != 3 or not re.fullmatch(r"[+-]?\d+", columns[2]):
+        if len(columns) != 3 or not WHOLE_NUMBER.fullmatch(columns[2]):
             raise InputError(
                 f"{place}, line {number}: a judgment is `query document code` or `query document 0 0`, "
                 f"got {line.strip()[:60]!r}"

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from tasks import InputError
 from tasks.collections import Judgment
-from tasks.collections._smart import decoded, plain
+from tasks.collections._smart import WHOLE_NUMBER, decoded, plain
 
 # As the AP, WSJ, SJM, FT, FBIS, FR and LA Times documents name their headlines, leads and bodies.
 TEXT_ELEMENTS = frozenset(["title", "headline", "head", "hl", "ttl", "ti", "h3", "lp", "leadpara", "text"])
@@ -19,10 +19,10 @@ TOPIC_FIELDS = ("title", "desc", "narr")
 DOCUMENT = re.compile(rb"<(/?)doc(?:\s[^<>]*)?>", re.IGNORECASE)
 DOCNO = re.compile(rb"<docno>([^<>]*)</docno>", re.IGNORECASE)
 TOPIC = re.compile(rb"<(/?)top>", re.IGNORECASE)
-TAG = re.compile(r"<(/?)([a-zA-Z][\w.-]*)[^<>]*>")
+TAG = re.compile(r"<(/?)([a-zA-Z][\w.-]*+)[^<>]*+>")
 COMMENT = re.compile(r"<!--[^<>]*-->")
 REFERENCE = re.compile(r"&(?:#[0-9]{1,7}|[A-Za-z]+);")
-LABEL = re.compile(r"\s*(?:Number|Topic|Description|Narrative):", re.IGNORECASE)
+LABEL = re.compile(r"\A\s*(?:Number|Topic|Description|Narrative):", re.IGNORECASE)
 NUMBER = re.compile(r"\d+")
 
 
@@ -43,7 +43,9 @@ def _elements(content: bytes, tag: "re.Pattern[bytes]", name: str, place: str) -
     for match in tag.finditer(content):
         if bool(match[1]) == (opened is None):
             wanted = f"<{name}>" if opened is None else f"</{name}>"
-            raise InputError(f"{place}, byte {match.start()}: expected {wanted}, got {decoded(match[0])}")
+            raise InputError(
+                f"{place}, byte {match.start()}: expected {wanted}, got {_start(match[0])[1:-1]}"
+            )
         if opened is not None:
             yield opened, match.start()
             n_closed += 1
@@ -112,7 +114,7 @@ def judgments(content: bytes, place: str) -> list[Judgment]:
         columns = line.split()
         if not columns:
             continue
-        if len(columns) != 4 or not re.fullmatch(r"[+-]?\d+", columns[3]):
+        if len(columns) != 4 or not WHOLE_NUMBER.fullmatch(columns[3]):
             raise InputError(
                 f"{place}, line {number}: a judgment is `query iteration document code`, got {line.strip()[:60]!r}"
             )

@@ -1,0 +1,29 @@
+"""`textbench send`: write to MLflow the runs that had to wait for it."""
+
+import typer
+
+
+def send() -> None:
+    """Send runs that waited for a tracking server which did not answer (`when_down: spool` in mlflow.yaml).
+
+    The next `textbench run` does so too.
+    """
+    from flows import spool
+    from flows.home import home_folder
+    from tasks.tracking import Tracker, read_settings
+
+    home = home_folder()
+    settings = read_settings(home)
+    if not spool.waiting(home, settings.tracking_uri):
+        n_others = len(spool.waiting(home))
+        typer.echo(
+            f"no runs wait for {settings.tracking_uri}"
+            + (f"; {n_others} wait for another" if n_others else "")
+        )
+        return
+    n_sent, refused = spool.send(home, Tracker(settings))
+    typer.echo(f"sent {n_sent} runs to {settings.tracking_uri}")
+    for name, reason in refused.items():
+        typer.echo(f"textbench: {spool.folder(home) / name}.json: {reason}", err=True)
+    if refused:
+        raise typer.Exit(1)
