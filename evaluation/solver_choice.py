@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 LARGE = 50_000
 # Newton's method on the features takes (features)^2 a document and step, that on the Gram matrix as many as there are
 # documents: by WORTH to one they take equally long. What the former keeps is at most 800 MB.
-WORTH = 150
+WORTH = 100
 MOST_VALUES = 100_000_000
 # Documents whose Gram matrix is kept: 580 MB, and at most a copy of it.
 MOST = 12_000
