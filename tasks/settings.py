@@ -26,10 +26,9 @@ def read_settings_file(path: Path) -> dict[Any, Any]:
         if len(content) > MAX_CHARACTERS:
             raise InputError(f"{path} must have at most {MAX_CHARACTERS} characters, got {len(content)}")
         found = yaml.safe_load(content)
-    # A date without such a month is a ValueError, lists nested too deeply are a RecursionError.
-    except (yaml.YAMLError, ValueError, OverflowError, RecursionError, AttributeError, TypeError) as error:
-        if isinstance(error, InputError):
-            raise
+    except InputError:
+        raise
+    except Exception as error:  # the YAML reader's own, and IndexError for `!!int`, KeyError for `!!bool x`
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else _one_line(error)
         raise InputError(f"{path} is not YAML: {reason}") from error
     if found is not None and not isinstance(found, dict):
