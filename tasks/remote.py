@@ -231,9 +231,7 @@ class Remote:
             yield files, root.rstrip("/")
         except (FileNotFoundError, FileExistsError, Damaged):
             raise
-        except (
-            Exception
-        ) as error:  # whatever a storage's client raises: nobody answers, no keys, no right to write
+        except Exception as error:  # of a storage's client: nobody answers, no keys, no right to write
             if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise  # this machine's disk
             reason = " ".join(str(error).split()) or type(error).__name__
@@ -250,8 +248,11 @@ def _file_system(url: str) -> "tuple[AbstractFileSystem, str]":
         raise InputError(f"the shared store is {ACCEPTED}, got {url!r}")
     import fsspec
 
-    # What others write has to be seen: no listing is remembered.
-    options = {"use_listings_cache": False} if protocol == "s3" else {}
+    options: dict[str, Any] = {}
+    if protocol == "s3":
+        options["use_listings_cache"] = False  # what others write has to be seen
+        # boto reads it too, but fsspec remembers clients by their options, and would take that of another address.
+        options["endpoint_url"] = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
     try:
         return fsspec.core.url_to_fs(url, **options)
     except ImportError as error:
