@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 MANY = 16  # methods of a board that are drawn; its table has all
 FAR = 20.0  # points behind the best, from which on a method is drawn at the edge
 GAP = 0.045  # least distance of two names at the ends of lines, as a share of the axis
+LONGEST = 32  # characters of a name beside a line; the table has the rest
 
 
 @dataclass(frozen=True)
@@ -182,7 +183,7 @@ def _name_lines(axis: Any, found: "Sequence[Curve]") -> None:
         end = curve.points[-1]
         height = max(100 * end.mean, height + GAP * (high - low))
         axis.annotate(
-            curve.method,
+            curve.method if len(curve.method) <= LONGEST else f"{curve.method[: LONGEST - 1]}…",
             (end.budget, 100 * end.mean),
             xytext=(1.01, height),
             textcoords=axis.get_yaxis_transform(),
