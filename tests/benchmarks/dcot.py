@@ -107,7 +107,7 @@ def scaling() -> None:
     for n_documents in (10_000, 31_623, 100_000):
         X = zipf_corpus(n_documents)
         method = dcot.build(n_prototypes=R, n_layers=1)
-        sizes[X.nnz] = seconds(lambda m=method, X=X: m.fit(X), 1)
+        sizes[X.nnz] = seconds(lambda m=method, X=X: m.fit(X))
         print(
             f"Zipf, {n_documents} x {X.shape[1]}, {X.nnz / n_documents:.0f} distinct terms a document: "
             f"{method.solver_}, {method.n_iter_} steps, {sizes[X.nnz]:.1f} s, peak {peak_gb():.2f} GB"
