@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from evaluation.solver_choice import full_columns
+
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
@@ -19,7 +21,6 @@ BLOCK_BYTES = 2**24  # of scores at a time; the product they come from takes up 
 # Unit vectors on a grid of 2^-26 have products on a grid of 2^-52 and partial sums below 2: float64 adds
 # them without rounding, hence in any order, and equal documents get equal scores wherever they stand.
 FIXED_POINT = 2.0**26
-FULL = 0.25  # a column that more than this share of the documents has is quicker as a column of an array
 NDCG_DISCOUNTS = 1 / np.log2(np.arange(2, 7))
 
 
@@ -117,7 +118,7 @@ def _cosines(
 ) -> Iterator[tuple[int, np.ndarray]]:
     """Blocks of the cosine matrix: (first test row, float32 array (rows of the block, n_train))."""
     n_rows = max(1, BLOCK_BYTES // (4 * train.shape[0]))
-    full = _full_columns(train)
+    full = _dense_columns(train)
     dense, sparse = _unit_rows(train, full)
     dense, sparse = dense.T, sparse.T.tocsr()
     for start in range(0, test.shape[0], n_rows):
@@ -131,16 +132,15 @@ def _cosines(
         yield start, block.astype(np.float32)
 
 
-def _full_columns(X: "np.ndarray | csr_matrix") -> np.ndarray:
+def _dense_columns(X: "np.ndarray | csr_matrix") -> np.ndarray:
     """Which columns are multiplied as a dense block, bools (n_features,): all of an array.
 
-    Of a csr matrix those that more than FULL of the documents have, if most values lie in them, else none.
+    Of a csr matrix the full ones, if most values lie in them, else none.
     """
     if isinstance(X, np.ndarray):
         return np.ones(X.shape[1], dtype=bool)
-    n_documents = np.bincount(X.indices, minlength=X.shape[1])
-    full = n_documents > FULL * X.shape[0]
-    return full if 2 * n_documents[full].sum() > X.nnz else np.zeros_like(full)
+    full = full_columns(X)
+    return full if 2 * full[X.indices].sum() > X.nnz else np.zeros_like(full)
 
 
 def _unit_rows(X: "np.ndarray | csr_matrix", full: np.ndarray) -> "tuple[np.ndarray, csr_matrix]":

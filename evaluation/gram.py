@@ -12,6 +12,7 @@ import numpy as np
 from scipy.linalg import blas
 
 from evaluation.finite_newton import MAX_STEPS, NewtonPath, Solution
+from evaluation.solver_choice import full_columns
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -51,7 +52,7 @@ def _layouts(X: "np.ndarray | csr_matrix") -> tuple[Any, Any]:
 
     if isinstance(X, np.ndarray):
         return X, None
-    dense = np.bincount(X.indices, minlength=X.shape[1]) > DENSE * X.shape[0]
+    dense = full_columns(X, DENSE)
     columns = X.tocsc()
     return columns[:, dense], csr_matrix(columns[:, ~dense], dtype=np.float32)
 
@@ -66,7 +67,7 @@ def _mirror(gram: np.ndarray) -> None:
 
 
 class GramDocuments:
-    """Training documents by their inner products, as a probe fits them: a generator of solutions for each problem.
+    """Training documents by their inner products, as a probe fits them: one path of solutions for each problem.
 
     Without `held_out` solutions are coefficients (n_features,) of X. With `held_out`, positions of documents that
     are to be scored, the products with those are the features: the coefficients (n_held_out,) are the scores of

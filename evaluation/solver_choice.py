@@ -45,11 +45,11 @@ def choose_solver(X: "np.ndarray | csr_matrix") -> Solver:
     return "descent" if 2 * n_full > n_values else "liblinear"
 
 
-def full_columns(X: "np.ndarray | csr_matrix") -> np.ndarray:
-    """Which columns more than FULL of the documents have, bools (n_features,)."""
+def full_columns(X: "np.ndarray | csr_matrix", share: float = FULL) -> np.ndarray:
+    """Which columns more than this share of the documents have, bools (n_features,)."""
     if isinstance(X, np.ndarray):
-        return np.count_nonzero(X, axis=0) > FULL * len(X)
-    return np.bincount(X.indices, minlength=X.shape[1]) > FULL * X.shape[0]
+        return np.count_nonzero(X, axis=0) > share * len(X)
+    return np.bincount(X.indices, minlength=X.shape[1]) > share * X.shape[0]
 
 
 def _uneven(X: "np.ndarray | csr_matrix") -> bool:

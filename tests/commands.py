@@ -3,9 +3,11 @@
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,3 +58,19 @@ def rows_of(output: str) -> list[dict[str, Any]]:
     """Return the JSON Lines of a run, in the order of data set, method and seed."""
     rows = [json.loads(line) for line in output.splitlines()]
     return sorted(rows, key=lambda row: (row["dataset"], row["method"], row["seed"]))
+
+
+def free_port() -> int:
+    """Return a port on loopback that nobody listens to."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+def eventually(is_true: Callable[[], bool], seconds: float = 30.0) -> bool:
+    """Tell whether something becomes true in time."""
+    deadline = time.monotonic() + seconds
+    while not is_true():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.1)
+    return True

@@ -7,12 +7,11 @@ killed with half a result on the disk.
 import contextlib
 import json
 import os
-import socket
 import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -163,18 +162,3 @@ def trials_in(database: Path) -> list[str]:
     with contextlib.closing(sqlite3.connect(database)) as connection:
         query = "SELECT name FROM runs WHERE name LIKE '% trial %' ORDER BY 1"
         return [name for (name,) in connection.execute(query)]
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
-
-
-def eventually(is_true: Callable[[], bool], seconds: float = 60.0) -> bool:
-    deadline = time.monotonic() + seconds
-    while not is_true():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.1)
-    return True

@@ -1,9 +1,11 @@
-"""A reader under watch: it gives what it reads or one line that refuses it, soon, and writes nothing."""
+"""A reader under fire: of damaged bytes it reads what it can or refuses them in a line, soon, and writes nothing."""
 
 from collections.abc import Callable
 from pathlib import Path
 from time import process_time
 from typing import TypeVar
+
+from hypothesis import strategies as st
 
 from tasks import InputError
 
@@ -31,3 +33,27 @@ def guarded(read: Callable[[], Found], folder: Path) -> Found | None:
     assert seconds < MAX_SECONDS, f"it took {seconds:.1f} s"
     assert sorted(folder.rglob("*")) == before
     return found
+
+
+def damaged(
+    content: bytes, fragments: st.SearchStrategy[bytes], longest: int = 12
+) -> st.SearchStrategy[bytes]:
+    """Draw `content` with some of its stretches of up to `longest` bytes replaced by fragments or bytes."""
+    place = st.integers(0, len(content))
+    edit = st.tuples(place, st.integers(0, longest), fragments | st.binary(max_size=6))
+
+    def apply(edits: list[tuple[int, int, bytes]]) -> bytes:
+        changed = content
+        for start, length, new in edits:
+            changed = changed[:start] + new + changed[start + length :]
+        return changed
+
+    return st.lists(edit, min_size=1, max_size=4).map(apply)
+
+
+def mutated(
+    content: bytes, fragments: st.SearchStrategy[bytes], longest: int = 12
+) -> st.SearchStrategy[bytes]:
+    """Draw `content` damaged, or bytes that have nothing to do with it."""
+    pieces = st.lists(fragments, max_size=30).map(b"".join)
+    return damaged(content, fragments, longest) | pieces | st.binary(max_size=200)

@@ -103,7 +103,7 @@ def test_order_of_training_documents_does_not_matter(kind: type, n_features: int
         assert_equal(shuffled, expected)
 
 
-def test_full_columns_of_a_sparse_matrix_are_exact_like_an_array() -> None:
+def test_dense_columns_of_a_sparse_matrix_are_exact_like_an_array() -> None:
     """Both add without rounding, so that the scores are the same to the bit, ties between copies included."""
     rng = np.random.default_rng(5)
     train, test = (rng.integers(1, 9, (n, 12)) * (rng.random((n, 12)) < 0.9) for n in (200, 30))
@@ -111,7 +111,7 @@ def test_full_columns_of_a_sparse_matrix_are_exact_like_an_array() -> None:
     train, test = np.hstack([train, rare[0]]), np.hstack([test, rare[1]])
     train[100:] = train[rng.integers(0, 100, 100)]
     train_targets, test_targets = rng.integers(0, 5, 200), rng.integers(0, 5, 30)
-    full = by_example._full_columns(csr_matrix(train))
+    full = by_example._dense_columns(csr_matrix(train))
     assert full[:12].all() and not full[12:].any()
     expected = search_by_example(train, train_targets, test, test_targets)
     assert_equal(

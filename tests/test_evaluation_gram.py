@@ -5,7 +5,6 @@ import pytest
 from scipy.sparse import csr_matrix, hstack
 
 from evaluation import probes
-from evaluation.folds import folds_of
 from evaluation.gram import gram_matrix
 from evaluation.probes import CONSTANT, LinearSVMProbe
 from evaluation.tuning import choose_c
@@ -109,4 +108,3 @@ def test_the_choice_of_c_is_that_of_liblinear_and_the_same_each_time(monkeypatch
     expected = choose_c(X, y, "linear-svm", C_GRID, n_folds=3, random_state=0)
     assert first.C == expected.C
     np.testing.assert_allclose(first.fold_scores, expected.fold_scores, atol=0.02)
-    assert len(folds_of(X, y, 3, 0, None)) == 3

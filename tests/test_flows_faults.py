@@ -21,14 +21,12 @@ import pytest
 from flows import server as prefect_server
 from flows import services, spool
 from flows.abandoned import PREFIX, _is_dead, owner_tag
-from tests.commands import MAIN, rows_of
+from tests.commands import MAIN, eventually, free_port, rows_of
 from tests.faults import (
     PATIENCE,
     Faults,
     cells_in,
     documents,
-    eventually,
-    free_port,
     trials_in,
     unfinished_in,
 )
@@ -118,7 +116,7 @@ def test_a_workers_flow_process_is_killed(
         family = psutil.Process(state["pid"]).children(recursive=True)
         for process in psutil.Process(state["pid"]).children():
             process.kill()
-        assert eventually(lambda: not any(is_alive(one) for one in family))
+        assert eventually(lambda: not any(is_alive(one) for one in family), 60)
         before = faults.artifacts()
         asking.join(PATIENCE)
         assert found[0]["state"]["type"] == "CRASHED"
@@ -237,7 +235,7 @@ def test_mlflows_server_is_killed_in_mid_sweep(
             assert "it is kept, and the same command records it" in row["error"]
         before = faults.artifacts()
         assert len(faults.results()) == 2
-        assert eventually(lambda: not services.is_running(tracking, services.MLFLOW))
+        assert eventually(lambda: not services.is_running(tracking, services.MLFLOW), 60)
         assert start_mlflow(tracking, port) != pid
         rows, _ = faults.run(variables=address)
         assert [(row["error"], row["cached"]) for row in rows] == [(None, True)] * 2

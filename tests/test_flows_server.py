@@ -7,9 +7,8 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from flows.abandoned import _is_dead, owner_tag
 from flows.cli.down import down
 from flows.cli.status import status
 from tasks import InputError
+from tests.commands import eventually
 
 START = """
 import sys
@@ -87,15 +87,6 @@ def processes_of(home: Path) -> list[psutil.Process]:
         except psutil.Error:
             continue
     return found
-
-
-def eventually(is_true: Callable[[], bool], seconds: float = 30.0) -> bool:
-    deadline = time.monotonic() + seconds
-    while not is_true():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.1)
-    return True
 
 
 @pytest.fixture(autouse=True)

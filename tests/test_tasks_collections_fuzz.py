@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.collections import Collection, _own
-from tests.guard import guarded
+from tests.guard import guarded, mutated
 from tests.loading import FUZZ
 
 DOCUMENTS = {
@@ -52,22 +52,6 @@ def folder() -> Iterator[Path]:
         yield Path(name)
 
 
-def mutated(content: bytes) -> st.SearchStrategy[bytes]:
-    """Draw `content` with some of its stretches replaced, or bytes that have nothing to do with it."""
-    place = st.integers(0, len(content))
-    edits = st.lists(
-        st.tuples(place, st.integers(0, 12), FRAGMENTS | st.binary(max_size=6)), min_size=1, max_size=4
-    )
-
-    def apply(changes: list[tuple[int, int, bytes]]) -> bytes:
-        changed = content
-        for start, length, new in changes:
-            changed = changed[:start] + new + changed[start + length :]
-        return changed
-
-    return edits.map(apply) | st.lists(FRAGMENTS, max_size=30).map(b"".join) | st.binary(max_size=200)
-
-
 def written(folder: Path, documents: bytes, queries: bytes, qrels: bytes) -> _own.OwnCollection:
     """Write a collection's three files and describe it."""
     paths = [folder / name for name in ("documents", "queries", "qrels")]
@@ -101,7 +85,7 @@ def test_sound_files_are_read(folder: Path, kind: str, qrels: str) -> None:
 @FUZZ
 @given(data=st.data())
 def test_damaged_documents(kind: str, folder: Path, data: st.DataObject) -> None:
-    content = data.draw(mutated(DOCUMENTS[kind]))
+    content = data.draw(mutated(DOCUMENTS[kind], FRAGMENTS))
     own = written(folder, content, QUERIES[kind], QRELS["trec"])
     plain = guarded(partial(load, own), folder)
     (folder / "documents").write_bytes(gzip.compress(content, 1, mtime=0))
@@ -114,16 +98,20 @@ def test_damaged_documents(kind: str, folder: Path, data: st.DataObject) -> None
 @FUZZ
 @given(data=st.data())
 def test_damaged_queries(kind: str, folder: Path, data: st.DataObject) -> None:
-    content = data.draw(mutated(QUERIES[kind]))
-    guarded(partial(load, written(folder, DOCUMENTS[kind], content, QRELS["trec"])), folder)
+    content = data.draw(mutated(QUERIES[kind], FRAGMENTS))
+    found = guarded(partial(load, written(folder, DOCUMENTS[kind], content, QRELS["trec"])), folder)
+    assert found is None or (
+        len(found.documents) == 2 and len(found.queries) == len(set(found.query_ids)) > 0
+    )
 
 
 @pytest.mark.parametrize("kind", QRELS)
 @FUZZ
 @given(data=st.data())
 def test_damaged_judgments(kind: str, folder: Path, data: st.DataObject) -> None:
-    content = data.draw(mutated(QRELS[kind]))
-    guarded(partial(load, written(folder, DOCUMENTS["trec"], QUERIES["trec"], content)), folder)
+    content = data.draw(mutated(QRELS[kind], FRAGMENTS))
+    found = guarded(partial(load, written(folder, DOCUMENTS["trec"], QUERIES["trec"], content)), folder)
+    assert found is None or len(found.documents) == len(found.queries) == 2
 
 
 @pytest.mark.parametrize(
@@ -134,5 +122,7 @@ def test_one_piece_over_and_over_is_read_in_time(folder: Path, opened: str, piec
     inside = opened + piece * 100_000
     documents = f"<DOC><DOCNO>A-1</DOCNO>{inside}</DOC>".encode()
     queries = f"<top><num>1<title>{inside}</top>".encode()
-    guarded(partial(load, written(folder, documents, QUERIES["trec"], QRELS["trec"])), folder)
-    guarded(partial(load, written(folder, DOCUMENTS["trec"], queries, QRELS["trec"])), folder)
+    found = guarded(partial(load, written(folder, documents, QUERIES["trec"], QRELS["trec"])), folder)
+    assert found is None or (len(found.documents), len(found.queries)) == (1, 2)
+    found = guarded(partial(load, written(folder, DOCUMENTS["trec"], queries, QRELS["trec"])), folder)
+    assert found is None or len(found.documents) == 2

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
+from tests.guard import damaged
 from tests.loading import FUZZ, MAX_SECONDS, labelled, labels, outcome, texts
 
 
@@ -82,20 +83,6 @@ def whole(kind: str) -> bytes:
     return stream.getvalue().encode()
 
 
-def mutated(content: bytes) -> st.SearchStrategy[bytes]:
-    """Draw `content` with some of its stretches replaced by fragments or bytes."""
-    place = st.integers(0, len(content))
-    edit = st.tuples(place, st.integers(0, 12), st.one_of(FRAGMENTS, st.binary(max_size=6)))
-
-    def apply(edits: list[tuple[int, int, bytes]]) -> bytes:
-        changed = content
-        for start, length, new in edits:
-            changed = changed[:start] + new + changed[start + length :]
-        return changed
-
-    return st.lists(edit, min_size=1, max_size=4).map(apply)
-
-
 def test_unchanged_files_are_read(folder: Path) -> None:
     for kind in ("csv", "tsv", "jsonl"):
         path = folder / f"a.{kind}"
@@ -140,7 +127,7 @@ def test_any_bytes(kind: str, folder: Path, content: bytes, options: dict[str, A
 @FUZZ
 @given(data=st.data(), options=OPTIONS)
 def test_damaged_files(kind: str, folder: Path, data: st.DataObject, options: dict[str, Any]) -> None:
-    content = data.draw(mutated(whole(kind)))
+    content = data.draw(damaged(whole(kind), FRAGMENTS))
     path = folder / f"a.{kind}"
     path.write_bytes(content)
     plain = outcome(path, **options)
@@ -157,7 +144,7 @@ def test_damaged_files(kind: str, folder: Path, data: st.DataObject, options: di
 @given(data=st.data())
 def test_damaged_gzip(folder: Path, data: st.DataObject) -> None:
     path = folder / "a.csv.gz"
-    path.write_bytes(data.draw(mutated(gzip.compress(whole("csv"), mtime=0))))
+    path.write_bytes(data.draw(damaged(gzip.compress(whole("csv"), mtime=0), FRAGMENTS)))
     assert outcome(path).faults() == []
 
 
@@ -229,7 +216,7 @@ def sound_parquet() -> bytes:
 @given(data=st.data())
 def test_damaged_parquet(folder: Path, sound_parquet: bytes, data: st.DataObject) -> None:
     path = folder / "a.parquet"
-    path.write_bytes(data.draw(mutated(sound_parquet)))
+    path.write_bytes(data.draw(damaged(sound_parquet, FRAGMENTS)))
     assert outcome(path).faults() == []
 
 

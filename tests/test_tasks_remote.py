@@ -6,7 +6,6 @@ import multiprocessing
 import os
 import shutil
 import signal
-import socket
 import tempfile
 import threading
 import time
@@ -24,6 +23,7 @@ from tasks import remote as remote_module
 from tasks.recipe import Reference
 from tasks.remote import Remote, sole
 from tasks.store import Damaged, Store, read_meta, sealed
+from tests.commands import free_port
 from tests.plumbing import numbers, total
 
 
@@ -63,12 +63,6 @@ def machines(url: str, tmp_path: Path) -> list[Store]:
 def count(tmp_path: Path) -> Path:
     """A file that gets a line a computation."""
     return tmp_path / "count"
-
-
-def free_port() -> int:
-    """Return a port on loopback that nobody listens to."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 def times(count: Path) -> int:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from flows import suites
 from tasks.tracking import Settings, read_settings
-from tests.guard import guarded
+from tests.guard import guarded, mutated
 from tests.loading import FUZZ
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -38,24 +38,8 @@ def folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         yield Path(name)
 
 
-def mutated(content: bytes) -> st.SearchStrategy[bytes]:
-    """Draw `content` with some of its stretches replaced, or pieces of YAML, or any bytes."""
-    place = st.integers(0, len(content))
-    edits = st.lists(
-        st.tuples(place, st.integers(0, 20), FRAGMENTS | st.binary(max_size=6)), min_size=1, max_size=4
-    )
-
-    def apply(changes: list[tuple[int, int, bytes]]) -> bytes:
-        changed = content
-        for start, length, new in changes:
-            changed = changed[:start] + new + changed[start + length :]
-        return changed
-
-    return edits.map(apply) | st.lists(FRAGMENTS, max_size=30).map(b"".join) | st.binary(max_size=200)
-
-
 @FUZZ
-@given(content=mutated(MLFLOW))
+@given(content=mutated(MLFLOW, FRAGMENTS, 20))
 def test_any_mlflow_yaml(folder: Path, content: bytes) -> None:
     (folder / "mlflow.yaml").write_bytes(content)
     settings = guarded(lambda: read_settings(folder / "home"), folder)
@@ -66,7 +50,7 @@ def test_any_mlflow_yaml(folder: Path, content: bytes) -> None:
 
 
 @FUZZ
-@given(content=mutated(QUICK))
+@given(content=mutated(QUICK, FRAGMENTS, 20))
 def test_any_suite(folder: Path, content: bytes) -> None:
     (folder / "fuzz.yaml").write_bytes(content)
     parts = guarded(lambda: suites.parts("fuzz"), folder)

@@ -26,6 +26,7 @@ from tasks.tracking import (
     git_commit,
     read_settings,
 )
+from tests.commands import free_port
 
 
 @pytest.fixture
@@ -121,12 +122,6 @@ def refuses(uri: str) -> str:
     assert time.monotonic() - started < 8
     assert "\n" not in str(caught.value)
     return str(caught.value)
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 def test_a_server_that_is_not_there_is_named() -> None:
