@@ -14,7 +14,8 @@ from flows.home import home_folder
 from flows.recording import Recorder
 from flows.spool import Entry
 from tasks.isolate import n_cores
-from tasks.store import Store, remove_leftovers
+from tasks.leftovers import remove_leftovers
+from tasks.store import Store
 
 
 @flow(name="benchmark", flow_run_name="{name}", log_prints=False)

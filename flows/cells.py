@@ -18,8 +18,9 @@ from tasks import (
     tune,
     vectorize,
 )
+from tasks.files import write_json
 from tasks.recipe import Reference
-from tasks.store import Store, write_json
+from tasks.store import Store
 
 Protocol = Literal["honest", "transductive", "faithful"]
 PROBE = "linear-svm"

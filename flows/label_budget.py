@@ -20,7 +20,9 @@ from flows.engine import execute, n_workers
 from flows.home import home_folder
 from flows.recording import Recorder
 from flows.spool import Entry, curve_entry
-from tasks.store import Store, remove_leftovers, write_json
+from tasks.files import write_json
+from tasks.leftovers import remove_leftovers
+from tasks.store import Store
 from tasks.tracking import ATTEMPT_TAG, CELL_TAG, git_commit
 
 

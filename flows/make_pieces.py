@@ -12,7 +12,8 @@ from flows.pieces import Piece, plan_pieces
 from flows.recording import announce
 from flows.squares import empty_row, spent
 from tasks.isolate import n_cores, warm
-from tasks.store import Store, remove_leftovers
+from tasks.leftovers import remove_leftovers
+from tasks.store import Store
 
 
 @flow(name="pieces", flow_run_name="{name}", log_prints=False)

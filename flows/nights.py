@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any
 
 from flows.cells import Cell
 from flows.leaderboard import HEADINGS, scale
+from tasks.files import write_json
 from tasks.isolate import n_cores
-from tasks.store import Store, write_json
+from tasks.store import Store
 from tasks.tracking import git_commit
 
 if TYPE_CHECKING:

@@ -12,8 +12,9 @@ from flows.engine import execute, n_workers, sweep_id
 from flows.home import home_folder
 from flows.rankings import TRIALS, Cell, Protocol, Request, plan, result_row, row
 from flows.recording import Recorder
+from tasks.leftovers import remove_leftovers
 from tasks.retrieve import N_FOLDS
-from tasks.store import Store, remove_leftovers
+from tasks.store import Store
 
 
 @flow(name="retrieval", flow_run_name="{name}", log_prints=False)

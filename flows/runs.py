@@ -9,8 +9,9 @@ from typing import Any
 
 from flows.cells import Index, Request, plan
 from tasks import InputError, evaluate
+from tasks.files import META, Damaged, read_meta
 from tasks.recipe import Reference
-from tasks.store import META, Artifact, Damaged, Store, read_meta
+from tasks.store import Artifact, Store
 
 SHORTEST = 6
 

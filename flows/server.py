@@ -290,7 +290,7 @@ def _spawn(home: Path, lock: int, host: str, port: int) -> dict[str, Any]:
             )
     threading.Thread(target=supervisor.wait, daemon=True).start()  # reap it, should it end before us
     state = {"pid": supervisor.pid, "port": port, "api_url": api_url, "started": time.time()}
-    from tasks.store import write_json  # its imports are for those who start a server
+    from tasks.files import write_json  # its imports are for those who start a server
 
     write_json(state_path(home), state)
     return state

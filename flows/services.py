@@ -25,7 +25,7 @@ from flows import locks, ports, server
 from flows.home import VARIABLE
 from flows.server import ServerError
 from tasks import InputError
-from tasks.store import write_json
+from tasks.files import write_json
 from tasks.tracking import QUIET, read_settings
 
 WORKER, MLFLOW = "worker", "mlflow"

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from flows import locks
-from tasks.store import write_json
+from tasks.files import write_json
 from tasks.tracking import ATTEMPT_TAG, CELL_TAG, Tracker, TrackingError
 
 Entry = dict[str, Any]

@@ -29,7 +29,7 @@ from flows.ports import HOST
 from infra import postgres
 from infra.postgres import ServerError
 from tasks import InputError
-from tasks.store import write_json
+from tasks.files import write_json
 
 INFRA = Path(__file__).resolve().parent
 FOLDER_VARIABLE = "TEXTBENCH_SERVERS"

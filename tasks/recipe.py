@@ -21,7 +21,14 @@ from typing import Any
 PROJECT = Path(__file__).resolve().parent.parent
 PACKAGES = ("flows", "tasks", "featurizers", "evaluation")
 # These find, move, measure and name content; they do not shape it.
-APART = {"tasks.store", "tasks.isolate", "tasks.recipe", "tasks.download", "tasks.catalogue"}
+APART = {
+    "tasks.store",
+    "tasks.files",
+    "tasks.isolate",
+    "tasks.recipe",
+    "tasks.download",
+    "tasks.catalogue",
+}
 DISTRIBUTIONS = {"sklearn": "scikit-learn", "yaml": "pyyaml", "Stemmer": "PyStemmer", "RAKE": "python-rake"}
 ALWAYS = ("numpy", "scipy")
 

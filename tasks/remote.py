@@ -21,8 +21,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tasks import InputError
+from tasks.files import META, Damaged, intact, put, sealed, sha256_of, write_json
 from tasks.recipe import Reference
-from tasks.store import META, SHARED, Damaged, intact, put, sealed, sha256_of, write_json
+from tasks.store import SHARED
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem

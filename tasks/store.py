@@ -7,7 +7,6 @@ file, and what it cost. An artifact appears under its name complete or not at al
 import contextlib
 import errno
 import fcntl
-import hashlib
 import json
 import logging
 import os
@@ -22,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 from tasks import isolate
 from tasks.cluster import Cluster, around
-from tasks.recipe import Reference, canonical_json
+from tasks.files import META, Damaged, describe, put, read_meta, sealed, sha256_of, write_json
+from tasks.recipe import Reference
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,15 +30,10 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 log = logging.getLogger("textbench.store")
-META = "meta.json"
 SHARED = ".shared"  # in an artifact's folder: the shared root that has it too
 STORE = "TEXTBENCH_STORE"
 HOME = "TEXTBENCH_HOME"
 ASIDE = "damaged"
-
-
-class Damaged(Exception):
-    """An artifact's files are not what its meta.json promises."""
 
 
 @dataclass(frozen=True)
@@ -369,7 +364,7 @@ def make(payload: dict[str, Any]) -> dict[str, Any]:
     meta = {
         "key": reference.key,
         "recipe": reference.to_json(),
-        "files": {path.name: _describe(path) for path in sorted(folder.iterdir())},
+        "files": {path.name: describe(path) for path in sorted(folder.iterdir())},
         "zero_rows": job.zero_rows,
         "seconds": time.perf_counter() - started,
         "cpu_seconds": used["cpu_seconds"] - spent,
@@ -391,84 +386,6 @@ def _call(function: str, job: Job) -> None:
     getattr(importlib.import_module(module), name)(job)
 
 
-def put(folder: Path, place: Path) -> None:
-    """Rename `folder` to `place`, replacing what is there."""
-    place.parent.mkdir(parents=True, exist_ok=True)
-    _flush(folder)
-    if place.exists():
-        old = folder.with_name(f"{folder.name}-old")
-        place.rename(old)
-        folder.rename(place)
-        shutil.rmtree(old, ignore_errors=True)
-    else:
-        folder.rename(place)
-    _flush(place.parent)
-
-
-def _flush(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _describe(path: Path) -> dict[str, Any]:
-    _flush(path)
-    return {"sha256": sha256_of(path), "bytes": path.stat().st_size}
-
-
-def sha256_of(path: Path) -> str:
-    """Return the sha256 of a file's bytes, in hexadecimal."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _checksum(meta: Mapping[str, Any]) -> str:
-    return hashlib.sha256(canonical_json(meta).encode()).hexdigest()
-
-
-def read_meta(path: Path) -> dict[str, Any]:
-    """Return the meta.json at `path`. Raises OSError when it is missing and Damaged when it is not what was written."""
-    try:
-        meta = json.loads(path.read_text("utf-8"))
-    except ValueError as error:
-        raise Damaged(f"{path} cannot be read") from error
-    return intact(meta, str(path))
-
-
-def sealed(meta: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a meta with the checksum that it is written with."""
-    return dict(meta) | {"checksum": _checksum(meta)}
-
-
-def intact(value: Any, name: str) -> dict[str, Any]:
-    """Return the meta that was sealed to `value`. Raises Damaged, with the file's name, when it is not what it was."""
-    try:
-        meta = dict(value)
-        checksum = meta.pop("checksum")
-        is_intact = _checksum(meta) == checksum
-    except (ValueError, KeyError, TypeError) as error:
-        raise Damaged(f"{name} cannot be read") from error
-    if not is_intact:
-        raise Damaged(f"{name} was altered")
-    return meta
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Write `value` to `path` so that the file is there whole or not at all, even after a crash."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{time.time_ns()}")
-    try:
-        with temporary.open("w", encoding="utf-8") as stream:
-            json.dump(value, stream, ensure_ascii=False, indent=1)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.rename(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Hold the lock file at `path`; it is given back when the holder dies, however it dies."""
@@ -476,57 +393,3 @@ def locked(path: Path) -> Iterator[None]:
     with path.open("w") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)
         yield
-
-
-def artifacts(root: Path) -> Iterator[tuple[str, Path, int]]:
-    """Yield (stage, folder, bytes) of every artifact under `root`."""
-    for stage in sorted(path for path in root.glob("*") if path.is_dir() and path.name not in ("tmp", ASIDE)):
-        for folder in sorted(path for path in stage.iterdir() if path.is_dir()):
-            yield stage.name, folder, sum(path.stat().st_size for path in folder.iterdir())
-
-
-def remove_leftovers(root: Path) -> None:
-    """Remove what killed computations left under `tmp`: whatever is of a key that nobody is making now."""
-    for path in (root / "tmp").glob("*"):
-        with contextlib.ExitStack() as locks, contextlib.suppress(BlockingIOError, FileNotFoundError):
-            for lock in root.glob(f"*/.{path.name.partition('-')[0]}.lock"):
-                fcntl.flock(locks.enter_context(lock.open("w")), fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(path, ignore_errors=True)
-
-
-def prune(root: Path, *, older_than: float) -> tuple[int, int]:
-    """Remove artifacts made more than `older_than` seconds ago, damaged ones and leftovers; return (count, bytes).
-
-    What a run needs again is computed again. An artifact that is just being made is waited for.
-    """
-    count = freed = 0
-    limit = time.time() - older_than
-    for path in [*(root / ASIDE).glob("*"), *(root / "tmp").glob("*")]:
-        with contextlib.ExitStack() as locks, contextlib.suppress(FileNotFoundError):
-            if path.stat().st_mtime < limit:
-                for lock in root.glob(f"*/.{path.name.partition('-')[0]}.lock"):
-                    locks.enter_context(locked(lock))
-                count, freed = count + 1, freed + _remove(path)
-    for stage, folder, _ in list(artifacts(root)):
-        with locked(root / stage / f".{folder.name}.lock"):
-            if _is_older(folder, limit):
-                count, freed = count + 1, freed + _remove(folder)
-    return count, freed
-
-
-def _is_older(folder: Path, limit: float) -> bool:
-    try:
-        return read_meta(folder / META)["created"] < limit
-    except (OSError, Damaged):
-        return True
-
-
-def _remove(path: Path) -> int:
-    """Remove a file or a folder; return its bytes. Raises FileNotFoundError when it has gone by itself."""
-    if not path.is_dir():
-        size = path.stat().st_size
-        path.unlink()
-        return size
-    size = sum(inner.stat().st_size for inner in path.rglob("*") if inner.is_file())
-    shutil.rmtree(path, ignore_errors=True)
-    return size

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from flows.cells import Request
+from tasks.files import write_json
 from tasks.recipe import Reference
-from tasks.store import Job, Store, write_json
+from tasks.store import Job, Store
 
 CLASSES = ["alt.atheism", "sci.med", "sci.space"]
 

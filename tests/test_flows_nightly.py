@@ -11,7 +11,7 @@ import pytest
 
 from flows import nights
 from flows.nights import Change, compare, last_night, report
-from tasks.store import write_json
+from tasks.files import write_json
 
 N = 200
 TARGET = np.arange(N) % 4

@@ -20,7 +20,8 @@ from flows.curves import plan_curves
 from flows.papers import Done, Exhibit, dcot, done, exhibits, show
 from flows.report import style
 from flows.suites import Part, suites
-from tasks.store import Store, write_json
+from tasks.files import write_json
+from tasks.store import Store
 
 T_4, T_2 = 2.7764451052, 4.3026527297  # Student's t at 97.5 percent, of five draws and of three seeds
 

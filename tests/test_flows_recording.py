@@ -17,8 +17,9 @@ from flows.rankings import Cell as Ranking
 from flows.rankings import row as ranking_row
 from flows.recording import Recorder
 from flows.squares import Square
+from tasks.files import write_json
 from tasks.recipe import Reference
-from tasks.store import Job, Store, write_json
+from tasks.store import Job, Store
 from tasks.tracking import ATTEMPT_TAG, CELL_TAG, Settings
 
 LABELS = {"budget": 10, "draw": 0, "stratified": False}

@@ -20,7 +20,7 @@ from flows.report.chapters import Chapter, answer_of, chapters
 from flows.report.evidence import Evidence, gather
 from flows.report.tables import Table
 from tasks import InputError
-from tasks.store import write_json
+from tasks.files import write_json
 from tests import made_runs
 
 TARGET = [0, 1, 2] * 40

@@ -20,9 +20,10 @@ import pytest
 from infra import postgres
 from tasks import InputError
 from tasks import remote as remote_module
+from tasks.files import Damaged, read_meta, sealed
 from tasks.recipe import Reference
 from tasks.remote import Remote, sole
-from tasks.store import Damaged, Store, read_meta, sealed
+from tasks.store import Store
 from tests.commands import free_port
 from tests.plumbing import numbers, total
 

@@ -16,10 +16,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tasks import files
 from tasks import store as store_module
+from tasks.files import Damaged, read_meta, write_json
 from tasks.isolate import CellError
+from tasks.leftovers import artifacts, prune
 from tasks.recipe import Reference
-from tasks.store import Damaged, Store, artifacts, locked, prune, read_meta, write_json
+from tasks.store import Store, locked
 from tests.plumbing import numbers, total
 
 
@@ -114,7 +117,7 @@ def edit_meta(folder: Path) -> None:
 def swap_meta(folder: Path) -> None:
     # Consistent in itself, but another artifact's.
     meta = read_meta(folder / "meta.json") | {"key": "0" * 64}
-    write_json(folder / "meta.json", meta | {"checksum": store_module._checksum(meta)})
+    write_json(folder / "meta.json", meta | {"checksum": files._checksum(meta)})
 
 
 def become_a_file(folder: Path) -> None:

@@ -14,11 +14,12 @@ import pytest
 
 from tasks import tune
 from tasks.catalogue import dataset
+from tasks.files import META, read_meta
 from tasks.ingest import reference as ingest
 from tasks.own_data import OwnData
 from tasks.own_data import reference as own
 from tasks.recipe import Reference
-from tasks.store import META, Store, read_meta
+from tasks.store import Store
 from tasks.vectorize import reference as vectorize
 
 METHOD = '''

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.request import ADDRESS_HELP, ENGINE_HELP
+from flows.cli.request import Address, CellsAsJson, DataDir, Engine, Folds, Paper, Probe
 from tasks import InputError
 
 if TYPE_CHECKING:
@@ -31,33 +31,22 @@ def curve(
     ] = 0,
     seed: Annotated[int, typer.Option(help="Seed of the methods.")] = 0,
     protocol: Annotated[str, typer.Option(help="honest, transductive or faithful.")] = "honest",
-    paper: Annotated[
-        str | None, typer.Option(help="With faithful: whose protocol.", show_default="the method's")
-    ] = None,
-    probe: Annotated[
-        str | None,
-        typer.Option(help="linear-svm, logistic-regression or elastic-net.", show_default="the protocol's"),
-    ] = None,
+    paper: Paper = None,
+    probe: Probe = None,
     rule: Annotated[str | None, typer.Option(help="Token rule.", show_default="the data set's")] = None,
-    folds: Annotated[
-        int | None, typer.Option(help="Folds of the cross-validation.", show_default="3")
-    ] = None,
+    folds: Folds = None,
     c_grid: Annotated[
         str | None, typer.Option(help="Values of the probe's C, such as 0.3,1,3,10,30.", show_default="six")
     ] = None,
     metric: Annotated[str | None, typer.Option(help="What is shown.", show_default="accuracy")] = None,
-    data_dir: Annotated[
-        Path | None, typer.Option(help="Folder of data archives.", show_default="$TEXTBENCH_DATA_DIR")
-    ] = None,
-    engine: Annotated[str, typer.Option(help=ENGINE_HELP)] = "threads",
-    address: Annotated[str | None, typer.Option(help=ADDRESS_HELP, show_default=False)] = None,
+    data_dir: DataDir = None,
+    engine: Engine = "threads",
+    address: Address = None,
     figure: Annotated[
         Path | None,
         typer.Option(help="Draw the curves to this file (.svg, .png or .pdf).", show_default=False),
     ] = None,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print JSON Lines, one object a cell, and nothing else.")
-    ] = False,
+    json: CellsAsJson = False,
 ) -> None:
     """Draw label-budget curves: how good methods are with few labels.
 

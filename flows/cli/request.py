@@ -1,7 +1,9 @@
 """What the options of `textbench run` ask for, checked, as a request."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from tasks import InputError
 
@@ -10,9 +12,33 @@ if TYPE_CHECKING:
 
 PROTOCOLS = ("honest", "transductive", "faithful")
 ENGINES = ("threads", "dask")
-ENGINE_HELP = "threads, or dask for worker processes."
-ADDRESS_HELP = "With dask: a cluster's scheduler, tls://HOST:PORT, or tcp:// on this machine."
 MAX_SEEDS = 1000
+
+# The options that several commands have.
+DataDir = Annotated[
+    Path | None, typer.Option(help="Folder of data archives.", show_default="$TEXTBENCH_DATA_DIR")
+]
+Engine = Annotated[str, typer.Option(help="threads, or dask for worker processes.")]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        help="With dask: a cluster's scheduler, tls://HOST:PORT, or tcp:// on this machine.",
+        show_default=False,
+    ),
+]
+Paper = Annotated[
+    str | None,
+    typer.Option(help="With faithful: whose protocol, such as scdv-2017.", show_default="the method's"),
+]
+Probe = Annotated[
+    str | None,
+    typer.Option(help="linear-svm, logistic-regression or elastic-net.", show_default="the protocol's"),
+]
+Folds = Annotated[int | None, typer.Option(help="Folds of the cross-validation.", show_default="3")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Compute everything again.")]
+CellsAsJson = Annotated[
+    bool, typer.Option("--json", help="Print JSON Lines, one object a cell, and nothing else.")
+]
 
 
 def read_request(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.request import ADDRESS_HELP, ENGINE_HELP
+from flows.cli.request import Address, Engine, Fresh
 from tasks import InputError
 
 if TYPE_CHECKING:
@@ -73,9 +73,9 @@ def retrieve(
             show_default=False,
         ),
     ] = None,
-    engine: Annotated[str, typer.Option(help=ENGINE_HELP)] = "threads",
-    address: Annotated[str | None, typer.Option(help=ADDRESS_HELP, show_default=False)] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Compute everything again.")] = False,
+    engine: Engine = "threads",
+    address: Address = None,
+    fresh: Fresh = False,
     json: Annotated[
         bool, typer.Option("--json", help="Print JSON Lines, one object a ranker, and nothing else.")
     ] = False,

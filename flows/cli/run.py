@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from flows.cli.request import ADDRESS_HELP, ENGINE_HELP
+from flows.cli.request import Address, CellsAsJson, DataDir, Engine, Folds, Fresh, Paper, Probe
 from tasks import InputError
 
 
@@ -35,9 +35,7 @@ def run(
         float | None,
         typer.Option(help="Try settings until they have cost this many seconds.", show_default=False),
     ] = None,
-    folds: Annotated[
-        int | None, typer.Option(help="Folds of the cross-validation.", show_default="3")
-    ] = None,
+    folds: Folds = None,
     held_out: Annotated[
         float | None,
         typer.Option(
@@ -55,27 +53,18 @@ def run(
             "faithful does what a paper did."
         ),
     ] = "honest",
-    paper: Annotated[
-        str | None,
-        typer.Option(help="With faithful: whose protocol, such as scdv-2017.", show_default="the method's"),
-    ] = None,
-    data_dir: Annotated[
-        Path | None,
-        typer.Option(help="Folder of data archives.", show_default="$TEXTBENCH_DATA_DIR"),
-    ] = None,
-    engine: Annotated[str, typer.Option(help=ENGINE_HELP)] = "threads",
-    address: Annotated[str | None, typer.Option(help=ADDRESS_HELP, show_default=False)] = None,
+    paper: Paper = None,
+    data_dir: DataDir = None,
+    engine: Engine = "threads",
+    address: Address = None,
     timed: Annotated[
         bool,
         typer.Option(
             "--timed", help="One cell at a time with all cores, nothing cached: seconds to publish."
         ),
     ] = False,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Compute everything again.")] = False,
-    probe: Annotated[
-        str | None,
-        typer.Option(help="linear-svm, logistic-regression or elastic-net.", show_default="the protocol's"),
-    ] = None,
+    fresh: Fresh = False,
+    probe: Probe = None,
     rule: Annotated[
         str | None, typer.Option(help="Token rule, such as letters or words.", show_default="the data set's")
     ] = None,
@@ -107,9 +96,7 @@ def run(
         bool,
         typer.Option("--dry-run", help="List the cells and what they are expected to take; compute nothing."),
     ] = False,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print JSON Lines, one object a cell, and nothing else.")
-    ] = False,
+    json: CellsAsJson = False,
 ) -> None:
     """Compare methods on data sets and print a leaderboard.
 

@@ -23,7 +23,8 @@ def size(json: Json = False) -> None:
     from collections import Counter
 
     from flows.home import home_folder
-    from tasks.store import ASIDE, artifacts
+    from tasks.leftovers import artifacts
+    from tasks.store import ASIDE
 
     root = home_folder() / "store"
     counts: Counter[str] = Counter()
@@ -68,7 +69,7 @@ def prune(
     import json as json_module
 
     from flows.home import home_folder
-    from tasks.store import prune as prune_store
+    from tasks.leftovers import prune as prune_store
 
     age = seconds(older_than)
     root = home_folder() / "store"

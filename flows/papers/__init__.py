@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasks.store import write_json
+from tasks.files import write_json
 
 if TYPE_CHECKING:
     from flows.cells import Cell

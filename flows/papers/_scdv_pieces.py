@@ -54,7 +54,7 @@ def figure_3(home: Path) -> list[Exhibit]:
 
 
 def _reach(folder: Path) -> float:
-    from tasks.store import META, read_meta
+    from tasks.files import META, read_meta
 
     return float(read_meta(folder / META)["recipe"]["params"]["reach"])
 

@@ -9,7 +9,8 @@ from evaluation.claims import Claim, read_claims
 from evaluation.intervals import mean_interval
 from flows.papers import Done
 from flows.papers._scdv_words import PAPER
-from tasks.store import META, Store, read_meta
+from tasks.files import META, read_meta
+from tasks.store import Store
 
 if TYPE_CHECKING:
     from flows.claims import Entry

@@ -148,7 +148,8 @@ def record(evidence: Evidence) -> int:
     from datetime import UTC, datetime
 
     from tasks import audit, ingest
-    from tasks.store import Store, write_json
+    from tasks.files import write_json
+    from tasks.store import Store
 
     store, found, ours = Store(evidence.home / "store"), recorded(), local(evidence)
     day, n_new = datetime.now(UTC).strftime("%Y-%m-%d"), 0

@@ -24,7 +24,8 @@ from typing import Any
 
 from flows import services
 from flows.cells import Cell, Request, plan
-from tasks.store import META, Store, read_meta, write_json
+from tasks.files import META, read_meta, write_json
+from tasks.store import Store
 from tests.benchmarks.command_line import seconds
 from tests.commands import textbench
 
