@@ -1,4 +1,4 @@
-"""The linear SVM on the Gram matrix: the product of each document with each, which serves every split and every C.
+"""Linear probes on the Gram matrix: the product of each document with each, which serves every split and every C.
 
 Columns that more than DENSE of the documents have are multiplied as dense blocks, half of the symmetric product alone
 (BLAS, syrk); the others as sparse rows. A multiplication of the dense product costs about a hundredth of one of the
@@ -12,6 +12,7 @@ import numpy as np
 from scipy.linalg import blas
 
 from evaluation.finite_newton import MAX_STEPS, NewtonPath, Solution
+from evaluation.logistic_newton import LogisticNewton
 from evaluation.solver_choice import full_columns
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def _mirror(gram: np.ndarray) -> None:
 
 
 class GramDocuments:
-    """Training documents by their inner products, as a probe fits them: one path of solutions for each problem.
+    """Training documents by their inner products, as a linear SVM fits them: one path of solutions for each problem.
 
     Without `held_out` solutions are coefficients (n_features,) of X. With `held_out`, positions of documents that
     are to be scored, the products with those are the features: the coefficients (n_held_out,) are the scores of
@@ -105,3 +106,32 @@ class GramDocuments:
         support = np.flatnonzero(solution.b)
         coefficients = np.asarray(self.X[support].T @ solution.b[support]) / self.scale**2
         return coefficients, intercept, solution.converged
+
+
+class LogisticDocuments:
+    """Training documents as logistic regression fits them: all problems of a C together.
+
+    Arguments and what a solution is: `GramDocuments`.
+    """
+
+    def __init__(
+        self,
+        X: "np.ndarray | csr_matrix",
+        gram: np.ndarray,
+        train: np.ndarray,
+        scale: float,
+        held_out: np.ndarray | None = None,
+    ) -> None:
+        self.X, self.train, self.scale = X, train, scale
+        self.across = None if held_out is None else gram[np.ix_(train, held_out)]
+        self.newton = LogisticNewton(gram if len(train) == len(gram) else gram[np.ix_(train, train)], scale)
+        self.shape = (len(train), X.shape[1] if held_out is None else len(held_out))
+
+    def solve(self, indicator: np.ndarray, C: float, max_iter: int) -> tuple[np.ndarray, np.ndarray, bool]:
+        """Solve the problem of each column of booleans (n_train, n_labels): coefficients, intercepts, converged."""
+        b, converged = self.newton.solve(indicator.T, C, min(max_iter, MAX_STEPS))
+        if self.across is not None:
+            coefficients = b.astype(np.float32) @ self.across
+        else:
+            coefficients = np.asarray((self.X[self.train].T @ b.T).T)
+        return coefficients / self.scale**2, b.sum(axis=1), bool(converged.all())

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from evaluation.solver_choice import choose_solver, full_columns
+from evaluation.solver_choice import Solver, choose_logistic_solver, choose_solver, full_columns
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -133,8 +133,13 @@ class LinearProbe(ABC):
         self.coef_ = np.zeros((indicator.shape[1], documents.shape[1]))
         self.intercept_ = np.where(n_positive == 0, -CONSTANT, CONSTANT)
         self.converged_ = True
-        for label in np.flatnonzero((n_positive > 0) & (n_positive < len(indicator))):
-            self._fit_label(documents, int(label), indicator[:, label])
+        labels = np.flatnonzero((n_positive > 0) & (n_positive < len(indicator)))
+        self._fit_labels(documents, labels, indicator[:, labels])
+
+    def _fit_labels(self, documents: Any, labels: np.ndarray, indicator: np.ndarray) -> None:
+        """Fit the columns of an indicator (n_documents, n_labels) with both kinds of documents: those rows."""
+        for label, y in zip(labels.tolist(), indicator.T, strict=True):
+            self._fit_label(documents, label, y)
 
     def decision_function(self, X: "np.ndarray | csr_matrix") -> np.ndarray:
         """Signed scores: (n_documents, n_classes), or (n_documents,) for the second of two classes."""
@@ -190,11 +195,53 @@ class LinearProbe(ABC):
 
 
 class LiblinearProbe(LinearProbe):
-    """A probe that LIBLINEAR fits, through scikit-learn."""
+    """A probe that LIBLINEAR fits, through scikit-learn, or what is quicker for its documents."""
 
     @abstractmethod
     def _solver(self) -> Any:
         """The unfitted scikit-learn estimator."""
+
+    @abstractmethod
+    def _chosen(self, X: "np.ndarray | csr_matrix") -> Solver:
+        """Who solves the problems of these documents."""
+
+    @abstractmethod
+    def _on_gram(
+        self,
+        X: "np.ndarray | csr_matrix",
+        gram: np.ndarray,
+        train: np.ndarray,
+        c_grid: Sequence[float],
+        held_out: np.ndarray | None = None,
+    ) -> Any:
+        """The documents `train` by their inner products, as the solver wants them; those held out are to be scored."""
+
+    def fit_folds(
+        self,
+        X: "np.ndarray | csr_matrix",
+        y: "np.ndarray | csr_matrix",
+        folds: Iterable[tuple[np.ndarray, np.ndarray]],
+        c_grid: Sequence[float],
+    ) -> Iterator[tuple[Iterator[Self], Any]]:
+        """Yield for each fold the probes of `fit_path` and what they are to be asked about.
+
+        One Gram matrix serves all folds, where it is the quicker way; the probes then know no features, but
+        the products with the fold's documents, which are what they are asked about.
+        """
+        if self._chosen(X) != "gram":
+            yield from super().fit_folds(X, y, folds, c_grid)
+            return
+        from scipy.sparse import eye_array
+
+        from evaluation.gram import gram_matrix
+
+        gram = gram_matrix(X)
+        for train, test in folds:
+            check_documents(X[train], y[train])
+            probe = copy(self)
+            probe.scale_ = self._scale(X[train])
+            documents = probe._on_gram(X, gram, train, c_grid, held_out=test)
+            yield probe._path(documents, y[train], c_grid), eye_array(len(test), format="csr")
 
     def _fit_label(self, documents: Any, label: int, y: np.ndarray) -> None:
         solver = self._solve(documents, y)
@@ -226,32 +273,20 @@ class LinearSVMProbe(LiblinearProbe):
         """Yield a fitted probe for each C of c_grid, in that order; neighbours in it are solved together."""
         return self._path(self._prepared(X, y, c_grid), y, c_grid)
 
-    def fit_folds(
+    def _chosen(self, X: "np.ndarray | csr_matrix") -> Solver:
+        return choose_solver(X)
+
+    def _on_gram(
         self,
         X: "np.ndarray | csr_matrix",
-        y: "np.ndarray | csr_matrix",
-        folds: Iterable[tuple[np.ndarray, np.ndarray]],
+        gram: np.ndarray,
+        train: np.ndarray,
         c_grid: Sequence[float],
-    ) -> Iterator[tuple[Iterator[Self], Any]]:
-        """Yield for each fold the probes of `fit_path` and what they are to be asked about.
+        held_out: np.ndarray | None = None,
+    ) -> Any:
+        from evaluation.gram import GramDocuments
 
-        One Gram matrix serves all folds, where it is the quicker way; the probes then know no features, but
-        the products with the fold's documents, which are what they are asked about.
-        """
-        if choose_solver(X) != "gram":
-            yield from super().fit_folds(X, y, folds, c_grid)
-            return
-        from scipy.sparse import eye_array
-
-        from evaluation.gram import GramDocuments, gram_matrix
-
-        gram = gram_matrix(X)
-        for train, test in folds:
-            check_documents(X[train], y[train])
-            probe = copy(self)
-            probe.scale_ = self._scale(X[train])
-            documents = GramDocuments(X, gram, train, probe.scale_, c_grid, held_out=test)
-            yield probe._path(documents, y[train], c_grid), eye_array(len(test), format="csr")
+        return GramDocuments(X, gram, train, self.scale_, c_grid, held_out)
 
     def _solver(self) -> Any:
         from sklearn.svm import LinearSVC
@@ -267,7 +302,7 @@ class LinearSVMProbe(LiblinearProbe):
         c_grid: Sequence[float] | None = None,
     ) -> Any:
         check_documents(X, y)
-        solver = choose_solver(X)
+        solver = self._chosen(X)
         if solver == "liblinear":
             return super()._prepared(X, y)
         self.scale_ = self._scale(X)
@@ -276,10 +311,9 @@ class LinearSVMProbe(LiblinearProbe):
 
             return PrimalPath(X, self.scale_)
         if solver == "gram":
-            from evaluation.gram import GramDocuments, gram_matrix
+            from evaluation.gram import gram_matrix
 
-            every = np.arange(X.shape[0])
-            return GramDocuments(X, gram_matrix(X), every, self.scale_, c_grid or (self.C,))
+            return self._on_gram(X, gram_matrix(X), np.arange(X.shape[0]), c_grid or (self.C,))
         from evaluation.dual_descent import DualPath  # it loads numba, which takes a second
 
         return DualPath(X, full_columns(X), self.scale_, self.random_state)
@@ -307,8 +341,42 @@ class LogisticRegressionProbe(LiblinearProbe):
     """Logistic regression: L2-regularised logistic loss, each class against the rest.
 
     Arguments, shapes, errors: `LinearProbe`. Scores are log odds, so that a score above 0 is a probability
-    above one half. Solved in the primal by a trust region method, without random numbers.
+    above one half. Solved for all labels together by Newton's method on the Gram matrix, with a certified duality
+    gap, or by LIBLINEAR's trust region method (`choose_logistic_solver`), both without random numbers. max_iter: their
+    steps.
     """
+
+    def _chosen(self, X: "np.ndarray | csr_matrix") -> Solver:
+        return choose_logistic_solver(X)
+
+    def _on_gram(
+        self,
+        X: "np.ndarray | csr_matrix",
+        gram: np.ndarray,
+        train: np.ndarray,
+        c_grid: Sequence[float],
+        held_out: np.ndarray | None = None,
+    ) -> Any:
+        from evaluation.gram import LogisticDocuments
+
+        return LogisticDocuments(X, gram, train, self.scale_, held_out)
+
+    def _prepared(self, X: "np.ndarray | csr_matrix", y: "np.ndarray | csr_matrix") -> Any:
+        if self._chosen(X) == "liblinear":
+            return super()._prepared(X, y)
+        from evaluation.gram import gram_matrix
+
+        check_documents(X, y)
+        self.scale_ = self._scale(X)
+        return self._on_gram(X, gram_matrix(X), np.arange(X.shape[0]), ())
+
+    def _fit_labels(self, documents: Any, labels: np.ndarray, indicator: np.ndarray) -> None:
+        if not hasattr(documents, "solve"):
+            super()._fit_labels(documents, labels, indicator)
+            return
+        self.coef_[labels], self.intercept_[labels], self.converged_ = documents.solve(
+            indicator, self.C, self.max_iter
+        )
 
     def _solver(self) -> Any:
         from sklearn.linear_model import LogisticRegression

@@ -1,4 +1,4 @@
-"""Which solver fits the linear SVM: Newton's method on the Gram matrix or the features, dual descent or LIBLINEAR.
+"""Which solver fits a linear probe: Newton's method on the Gram matrix or the features, dual descent or LIBLINEAR.
 
 The limits were measured on Reuters-65 with its 65 classes and on 20 Newsgroups (tests/benchmarks/probes.py).
 """
@@ -30,7 +30,7 @@ Solver = Literal["primal", "gram", "descent", "liblinear"]
 
 
 def choose_solver(X: "np.ndarray | csr_matrix") -> Solver:
-    """The quickest solver for these documents, csr or dense (n_documents, n_features)."""
+    """The quickest solver of the linear SVM for these documents, csr or dense (n_documents, n_features)."""
     n_documents, n_features = X.shape
     n_values = np.count_nonzero(X) if isinstance(X, np.ndarray) else X.nnz
     if n_values < LARGE:
@@ -43,6 +43,15 @@ def choose_solver(X: "np.ndarray | csr_matrix") -> Solver:
     full = full_columns(X)
     n_full = np.count_nonzero(X[:, full]) if isinstance(X, np.ndarray) else full[X.indices].sum()
     return "descent" if 2 * n_full > n_values else "liblinear"
+
+
+def choose_logistic_solver(X: "np.ndarray | csr_matrix") -> Solver:
+    """The quickest solver of logistic regression for these documents, csr or dense (n_documents, n_features)."""
+    n_documents, n_features = X.shape
+    n_values = np.count_nonzero(X) if isinstance(X, np.ndarray) else X.nnz
+    is_wide = n_features**2 > WORTH * n_documents
+    is_worth = is_wide and n_values >= LARGE and n_values > MANY * n_documents and n_documents <= MOST
+    return "gram" if is_worth else "liblinear"
 
 
 def full_columns(X: "np.ndarray | csr_matrix", share: float = FULL) -> np.ndarray:

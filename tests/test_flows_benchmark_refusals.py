@@ -66,6 +66,14 @@ def test_an_unknown_key_of_a_suite_is_refused_with_the_nearest(tmp_path: Path) -
     assert "mine.yaml: unknown key 'seed'; did you mean seeds" in errors
 
 
+def test_a_suite_may_have_one_part(tmp_path: Path) -> None:
+    copy = copied(tmp_path)
+    (copy / "flows" / "suites" / "mine.yaml").write_text("parts:\n  - datasets: [r8]\n    methods: [tfidf]\n")
+    output, errors = textbench("run", "mine", "--dry-run", home=tmp_path / "home", project=copy)
+    assert "part 1 of 1: sweep, tfidf" in errors
+    assert "r8" in output + errors
+
+
 def test_a_method_file_named_like_a_method_is_refused(tmp_path: Path) -> None:
     (tmp_path / "binary.py").write_text((PROJECT / "featurizers" / "binary.py").read_text())
     _, errors = textbench("run", "-m", str(tmp_path / "binary.py"), home=tmp_path / "home", code=2)

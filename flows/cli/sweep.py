@@ -49,11 +49,12 @@ def run_cells(
 
 
 def parts_of(suite: str | None) -> "list[Part]":
-    """Return the parts of a suite that has several, or that is a curve or makes pieces."""
-    from flows.suites import parts
+    """Return the parts of a suite that is written in parts, or that is a curve or makes pieces."""
+    from flows.suites import parts, read_suite
 
     found = parts(suite or "quick")
-    return found if len(found) > 1 or found[0].budgets or found[0].pieces else []
+    in_parts = "parts" in read_suite(suite or "quick")
+    return found if in_parts or found[0].budgets or found[0].pieces else []
 
 
 def run_suite(home: Path, parts: "list[Part]", dry_run: bool, as_json: bool, engine: str = "threads") -> int:

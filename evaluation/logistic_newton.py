@@ -1,0 +1,134 @@
+"""Logistic regression by Newton's method on the Gram matrix: many problems at once, one C after another.
+
+With w = sum_i b_i x_i, scores f = K b, targets t_i of 0 or 1 and p_i = 1 / (1 + exp(-f_i)), the solution has
+b = C (t - p). The difference r = C (t - p) - b is what is left to do: C (t - p) is a point of the dual problem, and by
+Fenchel's equality the duality gap is r.Kr / 2. Newton's step solves (I + D K) step = r with D = C p (1 - p), which is
+step = r - S u with S = D^(1/2) and (I + S K S) u = S K r. Conjugate gradients solve that for all problems together: one
+product of matrices a step. Each C starts from the solution before.
+
+Source: Rasmussen, Williams, Gaussian Processes for Machine Learning (2006), algorithm 3.1, in the terms of Chapelle,
+Training a Support Vector Machine in the Primal, Neural Computation 19 (2007); the dual problem: Keerthi, Duan, Shevade,
+Poo, A Fast Dual Algorithm for Kernel Logistic Regression, Machine Learning 61 (2005).
+"""
+
+import numpy as np
+from scipy.special import expit
+
+from evaluation.finite_newton import FORCING, GAP, INNER_GAP, MAX_INNER
+
+ROUNDS = (
+    10  # at most, of starting again with scores that did not add up along the steps, but are computed anew
+)
+SHORTEST = 1e-6  # share of Newton's step, below which rounding keeps the objective from falling
+
+
+class LogisticNewton:
+    """The problems of one set of documents, all with the same C, solved again from their last solution.
+
+    minimise |w|^2/2 + b^2/2 + C sum_i log(1 + exp(-y_i (w.x_i/scale + b)))
+
+    gram: float32 (n_documents, n_documents), inner products of the documents, never modified. Products are float32,
+    what adds up along the steps float64. No random numbers: the same bits each time.
+    """
+
+    def __init__(self, gram: np.ndarray, scale: float) -> None:
+        self.gram, self.factor = gram, 1 / scale**2
+        self.square = np.diagonal(gram) * self.factor + 1.0  # the bias is a feature of ones
+        self._b = self._scores = np.empty((0, len(gram)))
+
+    def solve(self, targets: np.ndarray, C: float, max_steps: int) -> tuple[np.ndarray, np.ndarray]:
+        """Solve all problems: coefficients b float64 (n_problems, n_documents), and whether each converged.
+
+        targets: bools (n_problems, n_documents). As long as their number stays the same, so do the problems.
+        """
+        if self._b.shape != targets.shape:
+            self._b, self._scores = np.zeros(targets.shape), np.zeros(targets.shape)
+        b, scores = self._b, self._scores
+        left = np.arange(len(b))
+        for _ in range(ROUNDS):
+            b[left], scores[left] = self._descend(b[left], scores[left], targets[left], C, max_steps)
+            scores[left] = self._times(b[left])
+            rest = C * (targets[left] - expit(scores[left])) - b[left]
+            gap = _dot(rest, self._times(rest)) / 2
+            left = left[gap > GAP * _objective(_dot(b[left], scores[left]), scores[left], targets[left], C)]
+            if not len(left):
+                break
+        return b.copy(), ~np.isin(np.arange(len(b)), left)
+
+    def _descend(
+        self, b: np.ndarray, scores: np.ndarray, targets: np.ndarray, C: float, max_steps: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Newton steps until each problem's gap is small, or none makes its objective fall."""
+        left = np.arange(len(b))
+        for _ in range(max_steps):
+            f, t = scores[left], targets[left]
+            p = expit(f)
+            rest = C * (t - p) - b[left]
+            image = self._times(rest)
+            norm = _dot(b[left], f)
+            value = _objective(norm, f, t, C)
+            wide = _dot(rest, image) / 2 > INNER_GAP * value
+            left, f, t, p, rest, image, norm, value = (
+                of[wide] for of in (left, f, t, p, rest, image, norm, value)
+            )
+            if not len(left):
+                break
+            root = np.sqrt(C * p * (1 - p))
+            u, at_u = self._solve(root, root * image)
+            step, change = rest - root * u, image - at_u
+            slope, cross, curve = _dot(rest, change), _dot(step, f), _dot(step, change)
+            share, falls = np.ones(len(left)), np.zeros(len(left), dtype=bool)
+            while not falls.all() and share.min() > SHORTEST:
+                norm_there = norm + 2 * share * cross + share**2 * curve
+                there = _objective(norm_there, f + share[:, None] * change, t, C)
+                falls = there <= value - 1e-4 * share * slope
+                share = np.where(falls, share, share / 2)
+            share = np.where(falls, share, 0.0)[:, None]
+            b[left] += share * step
+            scores[left] += share * change
+            left = left[falls]
+        return b, scores
+
+    def _solve(self, root: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Solve (I + S K S) u = right for each problem until FORCING of the error is left: u and K S u.
+
+        Conjugate gradients with the diagonal as preconditioner (Jacobi).
+        """
+        diagonal = 1.0 + root**2 * self.square
+        u, at_u, error = np.zeros(right.shape), np.zeros(right.shape), right.copy()
+        way = error / diagonal
+        size = _dot(error, way)
+        goal = FORCING**2 * size
+        going = np.flatnonzero(size > 0)
+        for _ in range(MAX_INNER):
+            if not len(going):
+                break
+            along, s = way[going], root[going]
+            product = self._times(s * along)
+            image = along + s * product
+            step = (size[going] / _dot(along, image))[:, None]
+            u[going] += step * along
+            at_u[going] += step * product
+            error[going] -= step * image
+            scaled = error[going] / diagonal[going]
+            smaller = _dot(error[going], scaled)
+            way[going] = scaled + (smaller / size[going])[:, None] * along
+            size[going] = smaller
+            going = going[smaller > goal[going]]
+        return u, at_u
+
+    def _times(self, b: np.ndarray) -> np.ndarray:
+        """K b of each row of b, where K holds the bias too."""
+        product = (b.astype(np.float32) @ self.gram).astype(np.float64)
+        product *= self.factor
+        product += b.sum(axis=1, keepdims=True)
+        return product
+
+
+def _objective(norm: np.ndarray, scores: np.ndarray, targets: np.ndarray, C: float) -> np.ndarray:
+    """The objective of each problem; norm: |w|^2 + b^2 (n_problems,)."""
+    return norm / 2 + C * np.logaddexp(0.0, np.where(targets, -scores, scores)).sum(axis=1)
+
+
+def _dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.einsum("ij,ij->i", a, b)
