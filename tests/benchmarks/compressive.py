@@ -3,7 +3,6 @@
 Messages with all headers, letters only: 18,846 documents, 5.74 million words, 28.5 million possible pointers, k = 5.
 """
 
-import functools
 import resource
 import time
 
@@ -18,7 +17,6 @@ from featurizers.lz77 import Lz77
 from tasks import catalogue
 from tasks.tokens import token_rule, vectorize
 
-say = functools.partial(print, flush=True)  # it takes minutes between lines
 EXACT_CORPORA, EXACT_DOCUMENTS, EXACT_WORDS = 50, 20, 60
 
 
@@ -54,18 +52,18 @@ def exactness(documents: list[np.ndarray]) -> None:
     for pointer_cost in (0.03, 0.5, 1.0, 3.0):
         optima = np.array([optimum(corpus, pointer_cost) for corpus in corpora])
         linear = np.array([optimum(corpus, pointer_cost, integer=False) for corpus in corpora])
-        say(
+        print(
             f"pointer cost {pointer_cost}: {EXACT_CORPORA} corpora of {EXACT_DOCUMENTS * EXACT_WORDS} words, HiGHS"
         )
-        say(
+        print(
             f"  integer / linear optimum      mean {np.mean(optima / linear):.5f}  worst {max(optima / linear):.5f}"
         )
         for max_iter in (100, 0):
             method = CompressiveKGrams(pointer_cost=pointer_cost, max_iter=max_iter, tol=1e-5)
             ratio = np.array([method.fit(corpus).objective_ for corpus in corpora]) / optima
             name = "max_iter=100" if max_iter else "fast"
-            say(f"  {name:12} / integer optimum mean {ratio.mean():.5f}  worst {ratio.max():.5f}", end="")
-            say(f"  optimal {np.count_nonzero(ratio < 1 + 1e-9)}/{EXACT_CORPORA}")
+            print(f"  {name:12} / integer optimum mean {ratio.mean():.5f}  worst {ratio.max():.5f}", end="")
+            print(f"  optimal {np.count_nonzero(ratio < 1 + 1e-9)}/{EXACT_CORPORA}")
 
 
 def optimum(documents: list[np.ndarray], pointer_cost: float, *, integer: bool = True) -> float:
@@ -104,8 +102,8 @@ def index_seconds(documents: list[np.ndarray]) -> None:
     index = build_index(*concatenate([documents[d] for d in order]), 5)
     seconds = time.perf_counter() - started
     n_pointers = int((index.kgram >= -1).sum())
-    say(f"index {seconds:.1f} s: {len(index.words):,} words, {n_pointers:,} pointers, ", end="")
-    say(f"{len(index.lengths):,} repeated k-grams")
+    print(f"index {seconds:.1f} s: {len(index.words):,} words, {n_pointers:,} pointers, ", end="")
+    print(f"{len(index.lengths):,} repeated k-grams")
 
 
 def whole(documents: list[np.ndarray], pointer_cost: float) -> None:
@@ -115,15 +113,15 @@ def whole(documents: list[np.ndarray], pointer_cost: float) -> None:
         method = CompressiveKGrams(pointer_cost=pointer_cost, max_iter=max_iter)
         seconds = fit_seconds(method, documents)
         bound = max(bound, method.lower_bound_)
-        say(
+        print(
             f"pointer cost {pointer_cost}, {len(documents):,} documents, max_iter {max_iter}: {seconds:.1f} s, ",
             end="",
         )
-        say(
+        print(
             f"cost {method.objective_:,.2f}, bound {bound:,.2f}, ratio {method.objective_ / bound:.5f}, ",
             end="",
         )
-        say(f"{len(method.table_):,} entries, peak {peak():.0f} MB")
+        print(f"{len(method.table_):,} entries, peak {peak():.0f} MB")
 
 
 def growth(documents: list[np.ndarray]) -> None:
@@ -138,7 +136,7 @@ def growth(documents: list[np.ndarray]) -> None:
             seconds.append(time.process_time() - started)
             words.append(sum(map(len, part)))
         slope = np.polyfit(np.log(words), np.log(seconds), 1)[0]
-        say(
+        print(
             f"max_iter {max_iter}: words {words}, CPU s {np.round(seconds, 2).tolist()}, exponent {slope:.2f}"
         )
 
@@ -152,12 +150,12 @@ def path(documents: list[np.ndarray]) -> None:
     started = time.perf_counter()
     cold = [CompressiveKGrams(pointer_cost=cost, max_iter=20).fit(part) for cost in costs]
     cold_seconds = time.perf_counter() - started
-    say(
+    print(
         f"path of {len(costs)} pointer costs, 1,500 messages: {warm_seconds:.1f} s, alone {cold_seconds:.1f} s"
     )
     for a, b in zip(warm, cold, strict=True):
         gaps = [method.objective_ / max(a.lower_bound_, b.lower_bound_) for method in (a, b)]
-        say(f"  {a.pointer_cost}: ratio {gaps[0]:.5f}, alone {gaps[1]:.5f}")
+        print(f"  {a.pointer_cost}: ratio {gaps[0]:.5f}, alone {gaps[1]:.5f}")
 
 
 def others(documents: list[np.ndarray]) -> None:
@@ -166,7 +164,7 @@ def others(documents: list[np.ndarray]) -> None:
         started = time.perf_counter()
         features = method.fit_transform(documents)
         seconds = time.perf_counter() - started
-        say(
+        print(
             f"{name}: {seconds:.1f} s, {features.shape[1]:,} features, {features.nnz:,} entries, peak {peak():.0f} MB"
         )
 

@@ -71,7 +71,7 @@ def logistic_regression() -> None:
     }
     for name, (X, X_test) in features.items():
         own = choose_logistic_solver(X)
-        print(f"{name}, {X.shape[0]} x {X.shape[1]}, 90 labels, C {LOGISTIC_PATH}", flush=True)
+        print(f"{name}, {X.shape[0]} x {X.shape[1]}, 90 labels, C {LOGISTIC_PATH}")
         answers, seconds = {}, {}
         for solver in (own, "liblinear"):
             started = time.process_time()
@@ -84,7 +84,7 @@ def logistic_regression() -> None:
             seconds[solver] = time.process_time() - started
             answers[solver] = [each.predict(X_test) for each in fitted]
             converged = all(each.converged_ for each in fitted)
-            print(f"    {solver:9} {seconds[solver]:7.2f} CPU seconds; converged {converged}", flush=True)
+            print(f"    {solver:9} {seconds[solver]:7.2f} CPU seconds; converged {converged}")
         different = [int((a != b).sum()) for a, b in zip(answers[own], answers["liblinear"], strict=True)]
         print(
             f"    LIBLINEAR {seconds['liblinear'] / seconds[own]:.1f} times as long; of "
@@ -114,7 +114,7 @@ def linear_svm() -> None:
     for name, (X, X_test) in features.items():
         for n_labels in N_LABELS:
             some = np.sort(np.random.default_rng(0).permutation(len(y))[:n_labels])
-            print(f"{name}, {n_labels} x {X.shape[1]}, chosen: {choose_solver(X[some])}", flush=True)
+            print(f"{name}, {n_labels} x {X.shape[1]}, chosen: {choose_solver(X[some])}")
             truth, liblinear_seconds, _ = path("liblinear", X[some], y[some], X_test)
             print(f"    liblinear {liblinear_seconds:7.2f} CPU seconds")
             for solver in ("primal", "gram", "descent"):
@@ -125,7 +125,6 @@ def linear_svm() -> None:
                 print(
                     f"    {solver:9} {seconds:7.2f} CPU seconds, LIBLINEAR {liblinear_seconds / seconds:.1f} times as "
                     f"long; converged {converged}; of {X_test.shape[0]} classes differ {different}",
-                    flush=True,
                 )
             if choose_solver(X[some]) == "gram":
                 folds_at_once(X[some], y[some], liblinear_seconds)

@@ -103,7 +103,6 @@ def compare(dataset: str, *, repeat: bool) -> None:
         again = same_bits(topics, learn(train, *priors, 0)[0]) if repeat else "not asked"
         print(
             f"{name:16s} {fitted - started:7.1f} {ended - fitted:12.1f} {accuracy:9.4f} {scores}  {again}",
-            flush=True,
         )
 
 
