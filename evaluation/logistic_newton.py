@@ -2,13 +2,13 @@
 
 With w = sum_i b_i x_i, scores f = K b, targets t_i of 0 or 1 and p_i = 1 / (1 + exp(-f_i)), the solution has
 b = C (t - p). The difference r = C (t - p) - b is what is left to do: C (t - p) is a point of the dual problem, and by
-Fenchel's equality the duality gap is r.Kr / 2. Newton's step solves (I + D K) step = r with D = C p (1 - p), which is
-step = r - S u with S = D^(1/2) and (I + S K S) u = S K r. Conjugate gradients solve that for all problems together: one
-product of matrices a step. Each C starts from the solution before.
+Fenchel's equality the duality gap is r.Kr / 2. Newton's step solves (I + D K) step = r with D = C p (1 - p). Conjugate
+gradients solve that for all problems together: one product of matrices a step. Each C starts from the solution before.
 
-Source: Rasmussen, Williams, Gaussian Processes for Machine Learning (2006), algorithm 3.1, in the terms of Chapelle,
-Training a Support Vector Machine in the Primal, Neural Computation 19 (2007); the dual problem: Keerthi, Duan, Shevade,
-Poo, A Fast Dual Algorithm for Kernel Logistic Regression, Machine Learning 61 (2005).
+Source: Lin, Weng, Keerthi, Trust Region Newton Method for Large-Scale Logistic Regression, JMLR 9 (2008), in the
+coefficients of the documents as in Chapelle, Training a Support Vector Machine in the Primal, Neural Computation 19
+(2007); the dual problem: Keerthi, Duan, Shevade, Poo, A Fast Dual Algorithm for Kernel Logistic Regression, Machine
+Learning 61 (2005).
 """
 
 import numpy as np
@@ -16,9 +16,8 @@ from scipy.special import expit
 
 from evaluation.finite_newton import FORCING, GAP, INNER_GAP, MAX_INNER
 
-ROUNDS = (
-    10  # at most, of starting again with scores that did not add up along the steps, but are computed anew
-)
+ROUNDS = 3  # at most, of starting again with scores that do not add up along the steps, but are computed anew
+ROWS = 512  # of the Gram matrix that are in float64 at a time
 SHORTEST = 1e-6  # share of Newton's step, below which rounding keeps the objective from falling
 
 
@@ -33,7 +32,6 @@ class LogisticNewton:
 
     def __init__(self, gram: np.ndarray, scale: float) -> None:
         self.gram, self.factor = gram, 1 / scale**2
-        self.square = np.diagonal(gram) * self.factor + 1.0  # the bias is a feature of ones
         self._b = self._scores = np.empty((0, len(gram)))
 
     def solve(self, targets: np.ndarray, C: float, max_steps: int) -> tuple[np.ndarray, np.ndarray]:
@@ -47,7 +45,7 @@ class LogisticNewton:
         left = np.arange(len(b))
         for _ in range(ROUNDS):
             b[left], scores[left] = self._descend(b[left], scores[left], targets[left], C, max_steps)
-            scores[left] = self._times(b[left])
+            scores[left] = self._exact_scores(b[left])
             rest = C * (targets[left] - expit(scores[left])) - b[left]
             gap = _dot(rest, self._times(rest)) / 2
             left = left[gap > GAP * _objective(_dot(b[left], scores[left]), scores[left], targets[left], C)]
@@ -73,9 +71,8 @@ class LogisticNewton:
             )
             if not len(left):
                 break
-            root = np.sqrt(C * p * (1 - p))
-            u, at_u = self._solve(root, root * image)
-            step, change = rest - root * u, image - at_u
+            step = self._solve(C * p * (1 - p), rest, image)
+            change = self._times(step)
             slope, cross, curve = _dot(rest, change), _dot(step, f), _dot(step, change)
             share, falls = np.ones(len(left)), np.zeros(len(left), dtype=bool)
             while not falls.all() and share.min() > SHORTEST:
@@ -89,33 +86,31 @@ class LogisticNewton:
             left = left[falls]
         return b, scores
 
-    def _solve(self, root: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Solve (I + S K S) u = right for each problem until FORCING of the error is left: u and K S u.
+    def _solve(self, weight: np.ndarray, right: np.ndarray, image: np.ndarray) -> np.ndarray:
+        """Solve (I + D K) step = right for each problem until FORCING of the error is left; weight: D, image: K right.
 
-        Conjugate gradients with the diagonal as preconditioner (Jacobi).
+        Conjugate gradients in the inner product x.Ky: those in the features, where the error is the gradient's.
         """
-        diagonal = 1.0 + root**2 * self.square
-        u, at_u, error = np.zeros(right.shape), np.zeros(right.shape), right.copy()
-        way = error / diagonal
-        size = _dot(error, way)
+        step, error, way, at_way = np.zeros(right.shape), right.copy(), right.copy(), image.copy()
+        size = _dot(error, image)
         goal = FORCING**2 * size
         going = np.flatnonzero(size > 0)
         for _ in range(MAX_INNER):
             if not len(going):
                 break
-            along, s = way[going], root[going]
-            product = self._times(s * along)
-            image = along + s * product
-            step = (size[going] / _dot(along, image))[:, None]
-            u[going] += step * along
-            at_u[going] += step * product
-            error[going] -= step * image
-            scaled = error[going] / diagonal[going]
-            smaller = _dot(error[going], scaled)
-            way[going] = scaled + (smaller / size[going])[:, None] * along
+            along, at_along = way[going], at_way[going]
+            turned = along + weight[going] * at_along
+            share = (size[going] / _dot(at_along, turned))[:, None]
+            step[going] += share * along
+            error[going] -= share * turned
+            at_error = self._times(error[going])
+            smaller = _dot(error[going], at_error)
+            ratio = (smaller / size[going])[:, None]
+            way[going] = error[going] + ratio * along
+            at_way[going] = at_error + ratio * at_along
             size[going] = smaller
             going = going[smaller > goal[going]]
-        return u, at_u
+        return step
 
     def _times(self, b: np.ndarray) -> np.ndarray:
         """K b of each row of b, where K holds the bias too."""
@@ -123,6 +118,14 @@ class LogisticNewton:
         product *= self.factor
         product += b.sum(axis=1, keepdims=True)
         return product
+
+    def _exact_scores(self, b: np.ndarray) -> np.ndarray:
+        """K b of each row of b, in float64: coefficients of opposite signs may be large, and cancel."""
+        product = np.zeros(b.shape)
+        for start in range(0, len(self.gram), ROWS):
+            part = slice(start, start + ROWS)
+            product += b[:, part] @ self.gram[part].astype(np.float64)
+        return product * self.factor + b.sum(axis=1, keepdims=True)
 
 
 def _objective(norm: np.ndarray, scores: np.ndarray, targets: np.ndarray, C: float) -> np.ndarray:
