@@ -5,6 +5,7 @@ Columns that more than DENSE of the documents have are multiplied as dense block
 sparse product, which needs DENSE^2 as many.
 """
 
+import functools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -68,15 +69,14 @@ def _mirror(gram: np.ndarray) -> None:
 
 
 class GramDocuments:
-    """Training documents by their inner products, as a linear SVM fits them: one path of solutions for each problem.
+    """Training documents by their inner products, as a probe fits them; the subclasses say with which loss.
 
     Without `held_out` solutions are coefficients (n_features,) of X. With `held_out`, positions of documents that
     are to be scored, the products with those are the features: the coefficients (n_held_out,) are the scores of
     the held-out documents less the intercept, so that these documents are the rows of an identity matrix.
 
     gram: of all rows of X (`gram_matrix`); train: positions; c_grid: the values of C, in the order in which each
-    problem is solved. Where the precision of the products does not suffice, as for documents of few features and a
-    C beyond 1,000, the solution is returned as not converged.
+    problem is solved.
     """
 
     def __init__(
@@ -88,17 +88,32 @@ class GramDocuments:
         c_grid: Sequence[float],
         held_out: np.ndarray | None = None,
     ) -> None:
-        self.X, self.scale, self.held_out, self.c_grid = X, scale, held_out, c_grid
-        self.newton = NewtonPath(gram, train, scale)
+        self.X, self.gram, self.train, self.scale = X, gram, train, scale
+        self.c_grid, self.held_out = c_grid, held_out
         self.shape = (len(train), X.shape[1] if held_out is None else len(held_out))
-        self._paths: dict[int, Iterator[Solution]] = {}
+
+
+class HingeDocuments(GramDocuments):
+    """As a linear SVM fits them: one path of solutions for each problem.
+
+    Where the precision of the products does not suffice, as for documents of few features and a C beyond 1,000, the
+    solution is returned as not converged.
+    """
+
+    @functools.cached_property
+    def _newton(self) -> NewtonPath:
+        return NewtonPath(self.gram, self.train, self.scale)
+
+    @functools.cached_property
+    def _paths(self) -> dict[int, Iterator[Solution]]:
+        return {}
 
     def solve(
         self, problem: int, positive: np.ndarray, C: float, max_iter: int
     ) -> tuple[np.ndarray, float, bool]:
         """Solve one problem, for the C that is next on its path: (coefficients, intercept, whether it converged)."""
         if problem not in self._paths:
-            self._paths[problem] = self.newton.solve(positive, self.c_grid, min(max_iter, MAX_STEPS))
+            self._paths[problem] = self._newton.solve(positive, self.c_grid, min(max_iter, MAX_STEPS))
         solution = next(self._paths[problem])
         intercept = float(solution.b.sum())
         if self.held_out is not None:
@@ -108,30 +123,19 @@ class GramDocuments:
         return coefficients, intercept, solution.converged
 
 
-class LogisticDocuments:
-    """Training documents as logistic regression fits them: all problems of a C together.
+class LogisticDocuments(GramDocuments):
+    """As logistic regression fits them: all problems of a C together."""
 
-    Arguments and what a solution is: `GramDocuments`.
-    """
-
-    def __init__(
-        self,
-        X: "np.ndarray | csr_matrix",
-        gram: np.ndarray,
-        train: np.ndarray,
-        scale: float,
-        held_out: np.ndarray | None = None,
-    ) -> None:
-        self.X, self.train, self.scale = X, train, scale
-        self.across = None if held_out is None else gram[np.ix_(train, held_out)]
-        self.newton = LogisticNewton(gram if len(train) == len(gram) else gram[np.ix_(train, train)], scale)
-        self.shape = (len(train), X.shape[1] if held_out is None else len(held_out))
+    @functools.cached_property
+    def _newton(self) -> LogisticNewton:
+        every = len(self.train) == len(self.gram)
+        return LogisticNewton(self.gram if every else self.gram[np.ix_(self.train, self.train)], self.scale)
 
     def solve(self, indicator: np.ndarray, C: float, max_iter: int) -> tuple[np.ndarray, np.ndarray, bool]:
         """Solve the problem of each column of booleans (n_train, n_labels): coefficients, intercepts, converged."""
-        b, converged = self.newton.solve(indicator.T, C, min(max_iter, MAX_STEPS))
-        if self.across is not None:
-            coefficients = b.astype(np.float32) @ self.across
+        b, converged = self._newton.solve(indicator.T, C, min(max_iter, MAX_STEPS))
+        if self.held_out is not None:
+            coefficients = b.astype(np.float32) @ self.gram[np.ix_(self.train, self.held_out)]
         else:
             coefficients = np.asarray((self.X[self.train].T @ b.T).T)
         return coefficients / self.scale**2, b.sum(axis=1), bool(converged.all())

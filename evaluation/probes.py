@@ -22,6 +22,8 @@ from evaluation.solver_choice import Solver, choose_logistic_solver, choose_solv
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
+    from evaluation.gram import GramDocuments
+
 # On Reuters R8 predictions at 1e-3 and at 1e-5 are the same for counts and tf-idf, and differ for at most 3
 # in 1,000 documents for 200 singular vectors; the large C take less than half the time.
 TOLERANCE = 1e-3
@@ -206,15 +208,29 @@ class LiblinearProbe(LinearProbe):
         """Who solves the problems of these documents."""
 
     @abstractmethod
-    def _on_gram(
+    def _gram_documents(self) -> "type[GramDocuments]":
+        """How the solver wants documents that go by their inner products."""
+
+    def fit_path(
+        self, X: "np.ndarray | csr_matrix", y: "np.ndarray | csr_matrix", c_grid: Sequence[float]
+    ) -> Iterator[Self]:
+        """Yield a fitted probe for each C of c_grid, in that order; neighbours in it may be solved together."""
+        return self._path(self._prepared(X, y, c_grid), y, c_grid)
+
+    def _prepared(
         self,
         X: "np.ndarray | csr_matrix",
-        gram: np.ndarray,
-        train: np.ndarray,
-        c_grid: Sequence[float],
-        held_out: np.ndarray | None = None,
+        y: "np.ndarray | csr_matrix",
+        c_grid: Sequence[float] | None = None,
     ) -> Any:
-        """The documents `train` by their inner products, as the solver wants them; those held out are to be scored."""
+        if self._chosen(X) != "gram":
+            return super()._prepared(X, y)
+        from evaluation.gram import gram_matrix
+
+        check_documents(X, y)
+        self.scale_ = self._scale(X)
+        every = np.arange(X.shape[0])
+        return self._gram_documents()(X, gram_matrix(X), every, self.scale_, c_grid or (self.C,))
 
     def fit_folds(
         self,
@@ -240,7 +256,7 @@ class LiblinearProbe(LinearProbe):
             check_documents(X[train], y[train])
             probe = copy(self)
             probe.scale_ = self._scale(X[train])
-            documents = probe._on_gram(X, gram, train, c_grid, held_out=test)
+            documents = self._gram_documents()(X, gram, train, probe.scale_, c_grid, held_out=test)
             yield probe._path(documents, y[train], c_grid), eye_array(len(test), format="csr")
 
     def _fit_label(self, documents: Any, label: int, y: np.ndarray) -> None:
@@ -267,26 +283,13 @@ class LinearSVMProbe(LiblinearProbe):
     duality gap, or LIBLINEAR. max_iter: Newton steps, passes of dual descent or LIBLINEAR's.
     """
 
-    def fit_path(
-        self, X: "np.ndarray | csr_matrix", y: "np.ndarray | csr_matrix", c_grid: Sequence[float]
-    ) -> Iterator[Self]:
-        """Yield a fitted probe for each C of c_grid, in that order; neighbours in it are solved together."""
-        return self._path(self._prepared(X, y, c_grid), y, c_grid)
-
     def _chosen(self, X: "np.ndarray | csr_matrix") -> Solver:
         return choose_solver(X)
 
-    def _on_gram(
-        self,
-        X: "np.ndarray | csr_matrix",
-        gram: np.ndarray,
-        train: np.ndarray,
-        c_grid: Sequence[float],
-        held_out: np.ndarray | None = None,
-    ) -> Any:
-        from evaluation.gram import GramDocuments
+    def _gram_documents(self) -> "type[GramDocuments]":
+        from evaluation.gram import HingeDocuments
 
-        return GramDocuments(X, gram, train, self.scale_, c_grid, held_out)
+        return HingeDocuments
 
     def _solver(self) -> Any:
         from sklearn.svm import LinearSVC
@@ -301,19 +304,15 @@ class LinearSVMProbe(LiblinearProbe):
         y: "np.ndarray | csr_matrix",
         c_grid: Sequence[float] | None = None,
     ) -> Any:
-        check_documents(X, y)
         solver = self._chosen(X)
-        if solver == "liblinear":
-            return super()._prepared(X, y)
+        if solver in ("liblinear", "gram"):
+            return super()._prepared(X, y, c_grid)
+        check_documents(X, y)
         self.scale_ = self._scale(X)
         if solver == "primal":
             from evaluation.primal_newton import PrimalPath
 
             return PrimalPath(X, self.scale_)
-        if solver == "gram":
-            from evaluation.gram import gram_matrix
-
-            return self._on_gram(X, gram_matrix(X), np.arange(X.shape[0]), c_grid or (self.C,))
         from evaluation.dual_descent import DualPath  # it loads numba, which takes a second
 
         return DualPath(X, full_columns(X), self.scale_, self.random_state)
@@ -349,34 +348,19 @@ class LogisticRegressionProbe(LiblinearProbe):
     def _chosen(self, X: "np.ndarray | csr_matrix") -> Solver:
         return choose_logistic_solver(X)
 
-    def _on_gram(
-        self,
-        X: "np.ndarray | csr_matrix",
-        gram: np.ndarray,
-        train: np.ndarray,
-        c_grid: Sequence[float],
-        held_out: np.ndarray | None = None,
-    ) -> Any:
+    def _gram_documents(self) -> "type[GramDocuments]":
         from evaluation.gram import LogisticDocuments
 
-        return LogisticDocuments(X, gram, train, self.scale_, held_out)
-
-    def _prepared(self, X: "np.ndarray | csr_matrix", y: "np.ndarray | csr_matrix") -> Any:
-        if self._chosen(X) == "liblinear":
-            return super()._prepared(X, y)
-        from evaluation.gram import gram_matrix
-
-        check_documents(X, y)
-        self.scale_ = self._scale(X)
-        return self._on_gram(X, gram_matrix(X), np.arange(X.shape[0]), ())
+        return LogisticDocuments
 
     def _fit_labels(self, documents: Any, labels: np.ndarray, indicator: np.ndarray) -> None:
         if not hasattr(documents, "solve"):
             super()._fit_labels(documents, labels, indicator)
             return
-        self.coef_[labels], self.intercept_[labels], self.converged_ = documents.solve(
+        self.coef_[labels], self.intercept_[labels], converged = documents.solve(
             indicator, self.C, self.max_iter
         )
+        self.converged_ &= converged
 
     def _solver(self) -> Any:
         from sklearn.linear_model import LogisticRegression
