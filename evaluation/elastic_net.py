@@ -4,7 +4,8 @@ minimise r |w|_1 + (1 - r) |w|^2/2 + C sum_i log(1 + exp(-y_i (w.x_i + b))), the
 
 Source: Yuan, Ho, Lin, An Improved GLMNET for L1-regularized Logistic Regression, JMLR 13 (2012), algorithm 3,
 with a quadratic term beside the absolute values; Zou, Hastie, Regularization and Variable Selection via the
-Elastic Net, JRSS B 67 (2005).
+Elastic Net, JRSS B 67 (2005); Bertrand, Massias, Anderson Acceleration of Coordinate Descent, AISTATS (2021),
+algorithm 4 (the passes are extrapolated: near-separable classes took hundreds of times as many).
 """
 
 import numpy as np
@@ -13,8 +14,10 @@ from scipy.sparse import csc_matrix
 
 # A solution is accepted when no optimality condition is off by more than this share of the L1 penalty.
 TOLERANCE = 0.01
-# Passes of coordinate descent over the working set in one Newton step.
-MAX_SWEEPS = 50
+# In one Newton step: rounds, each a pass of coordinate descent over the working set and passes over what it uses.
+MAX_ROUNDS, MAX_SWEEPS = 20, 200
+# Iterates that one extrapolation weighs.
+N_EXTRAPOLATED = 5
 
 
 class ElasticNetPath:
@@ -104,7 +107,8 @@ def _product(columns, j, dense):  # type: ignore[no-untyped-def]
 def _direction(columns, residual, curvature, gradient, l1, l2, tolerance, working, weights, step, moved):  # type: ignore[no-untyped-def]
     """Minimise the quadratic model over the working set, `step` in place; the intercept's step.
 
-    moved becomes what both do to the margins.
+    moved becomes what both do to the margins. A sweep over the working set finds the weights that are used; sweeps over
+    those alone follow, until one over all leaves nothing to change.
     """
     values, rows, starts = columns
     second = np.empty(len(working))
@@ -112,29 +116,103 @@ def _direction(columns, residual, curvature, gradient, l1, l2, tolerance, workin
         second[m] = l2[j] + 1e-12
         for k in range(starts[j], starts[j + 1]):
             second[m] += curvature[rows[k]] * values[k] ** 2
-    total, intercept = curvature.sum() + 1e-12, 0.0
-    for _ in range(MAX_SWEEPS):
-        shift = 0.0
-        for i in range(len(moved)):
-            shift -= residual[i] + curvature[i] * moved[i]
-        largest = abs(shift)
-        moved += shift / total
-        intercept += shift / total
-        for m, j in enumerate(working):
-            slope = gradient[j] + l2[j] * step[j]
-            for k in range(starts[j], starts[j + 1]):
-                slope += values[k] * curvature[rows[k]] * moved[rows[k]]
-            old = weights[j] + step[j]
-            goal = old - slope / second[m]
-            change = np.sign(goal) * max(abs(goal) - l1 / second[m], 0.0) - old
-            if change != 0.0:
-                step[j] += change
-                for k in range(starts[j], starts[j + 1]):
-                    moved[rows[k]] += change * values[k]
-                largest = max(largest, second[m] * abs(change))
+    model = columns, residual, curvature, gradient, l1, l2, weights
+    intercept = 0.0
+    for _ in range(MAX_ROUNDS):
+        shift, largest = _sweep(model, working, second, step, moved)
+        intercept += shift
         if largest <= tolerance:
             break
+        used = weights[working] + step[working] != 0.0
+        intercept = _settle(model, tolerance, working[used], second[used], step, moved, intercept)
     return intercept
+
+
+@njit(fastmath={"reassoc", "contract", "nsz"}, nogil=True, cache=True)
+def _sweep(model, chosen, second, step, moved):  # type: ignore[no-untyped-def]
+    """Set the intercept, then each chosen weight, to its best: the intercept's change, and the largest slope met."""
+    (values, rows, starts), residual, curvature, gradient, l1, l2, weights = model
+    total, slope = 1e-12, 0.0
+    for i in range(len(moved)):
+        total += curvature[i]
+        slope += residual[i] + curvature[i] * moved[i]
+    shift, largest = -slope / total, abs(slope)
+    moved += shift
+    for m, j in enumerate(chosen):
+        slope = gradient[j] + l2[j] * step[j]
+        for k in range(starts[j], starts[j + 1]):
+            slope += values[k] * curvature[rows[k]] * moved[rows[k]]
+        old = weights[j] + step[j]
+        goal = old - slope / second[m]
+        change = np.sign(goal) * max(abs(goal) - l1 / second[m], 0.0) - old
+        if change != 0.0:
+            step[j] += change
+            for k in range(starts[j], starts[j + 1]):
+                moved[rows[k]] += change * values[k]
+            largest = max(largest, second[m] * abs(change))
+    return shift, largest
+
+
+@njit(nogil=True, cache=True)
+def _settle(model, tolerance, chosen, second, step, moved, intercept):  # type: ignore[no-untyped-def]
+    """Sweep over the chosen weights until nothing changes by more than the tolerance; the intercept's step.
+
+    Every few sweeps the iterates are extrapolated (Anderson), which is kept where it lowers the model.
+    """
+    steps = np.empty((N_EXTRAPOLATED + 1, len(chosen) + 1))
+    moves = np.empty((N_EXTRAPOLATED + 1, len(moved)))
+    for sweep in range(MAX_SWEEPS):
+        shift, largest = _sweep(model, chosen, second, step, moved)
+        intercept += shift
+        if largest <= tolerance:
+            break
+        last = sweep % (N_EXTRAPOLATED + 1)
+        steps[last, :-1], steps[last, -1], moves[last] = step[chosen], intercept, moved
+        if last == N_EXTRAPOLATED:
+            share = _shares(steps)
+            before = _value(model, chosen, step, moved)
+            step[chosen], moved[:] = _mean(share, steps[1:, :-1]), _mean(share, moves[1:])
+            if _value(model, chosen, step, moved) < before:
+                intercept = (share * steps[1:, -1]).sum()
+            else:
+                step[chosen], moved[:] = steps[last, :-1], moves[last]
+    return intercept
+
+
+@njit(fastmath={"reassoc", "contract", "nsz"}, nogil=True, cache=True)
+def _shares(steps):  # type: ignore[no-untyped-def]
+    """The shares of the iterates after the first, which sum to 1, that make their mean change least in one sweep."""
+    n = len(steps) - 1
+    products = np.zeros((n, n))
+    for a in range(n):
+        for b in range(a + 1):
+            for m in range(steps.shape[1]):
+                products[a, b] += (steps[a + 1, m] - steps[a, m]) * (steps[b + 1, m] - steps[b, m])
+            products[b, a] = products[a, b]
+    products += np.eye(n) * 1e-10 * np.trace(products)
+    share = np.linalg.solve(products, np.ones(n))
+    return share / share.sum()
+
+
+@njit(nogil=True, cache=True)
+def _mean(share, of):  # type: ignore[no-untyped-def]
+    mean = share[0] * of[0]
+    for h in range(1, len(share)):
+        mean += share[h] * of[h]
+    return mean
+
+
+@njit(fastmath={"reassoc", "contract", "nsz"}, nogil=True, cache=True)
+def _value(model, chosen, step, moved):  # type: ignore[no-untyped-def]
+    """What the quadratic model says of a step that changes the chosen weights alone, up to a constant."""
+    _, residual, curvature, _, l1, l2, weights = model
+    value = 0.0
+    for i in range(len(moved)):
+        value += moved[i] * (residual[i] + curvature[i] / 2 * moved[i])
+    for j in chosen:
+        weight = weights[j] + step[j]
+        value += l2[j] / 2 * weight**2 + l1 * abs(weight)
+    return value
 
 
 @njit(nogil=True, cache=True)

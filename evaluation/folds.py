@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from evaluation.probes import check_documents, dense_indicator
+from evaluation.linear_probe import check_documents, dense_indicator
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

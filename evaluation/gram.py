@@ -128,6 +128,8 @@ class LogisticDocuments(GramDocuments):
 
     @functools.cached_property
     def _newton(self) -> LogisticNewton:
+        if isinstance(self.X, np.ndarray) and 2 * self.X.shape[1] < len(self.train):
+            return LogisticNewton(self.X[self.train].astype(np.float32), self.scale, narrow=True)
         every = len(self.train) == len(self.gram)
         return LogisticNewton(self.gram if every else self.gram[np.ix_(self.train, self.train)], self.scale)
 

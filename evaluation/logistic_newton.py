@@ -26,12 +26,14 @@ class LogisticNewton:
 
     minimise |w|^2/2 + b^2/2 + C sum_i log(1 + exp(-y_i (w.x_i/scale + b)))
 
-    gram: float32 (n_documents, n_documents), inner products of the documents, never modified. Products are float32,
-    what adds up along the steps float64. No random numbers: the same bits each time.
+    gram: float32 (n_documents, n_documents), inner products of the documents; or, with `narrow`, the documents
+    themselves, float32 (n_documents, n_features), which is quicker where features are fewer than half the documents.
+    Never modified. Products are float32, what adds up along the steps float64. No random numbers: the same bits each
+    time.
     """
 
-    def __init__(self, gram: np.ndarray, scale: float) -> None:
-        self.gram, self.factor = gram, 1 / scale**2
+    def __init__(self, gram: np.ndarray, scale: float, *, narrow: bool = False) -> None:
+        self.gram, self.factor, self.narrow = gram, 1 / scale**2, narrow
         self._b = self._scores = np.empty((0, len(gram)))
 
     def solve(self, targets: np.ndarray, C: float, max_steps: int) -> tuple[np.ndarray, np.ndarray]:
@@ -114,17 +116,19 @@ class LogisticNewton:
 
     def _times(self, b: np.ndarray) -> np.ndarray:
         """K b of each row of b, where K holds the bias too."""
-        product = (b.astype(np.float32) @ self.gram).astype(np.float64)
+        product = b.astype(np.float32) @ self.gram
+        product = (product @ self.gram.T if self.narrow else product).astype(np.float64)
         product *= self.factor
         product += b.sum(axis=1, keepdims=True)
         return product
 
     def _exact_scores(self, b: np.ndarray) -> np.ndarray:
         """K b of each row of b, in float64: coefficients of opposite signs may be large, and cancel."""
-        product = np.zeros(b.shape)
+        product = np.zeros((len(b), self.gram.shape[1]))
         for start in range(0, len(self.gram), ROWS):
             part = slice(start, start + ROWS)
             product += b[:, part] @ self.gram[part].astype(np.float64)
+        product = product @ self.gram.T.astype(np.float64) if self.narrow else product
         return product * self.factor + b.sum(axis=1, keepdims=True)
 
 

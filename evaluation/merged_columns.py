@@ -10,30 +10,22 @@ weights); Yuan, Ho, Lin, An Improved GLMNET, JMLR 13 (2012), algorithm 3, as in 
 """
 
 import numpy as np
-from scipy.sparse import csc_matrix
-
-from evaluation.elastic_net import ElasticNetPath
+from scipy.sparse import csc_matrix, csr_matrix
 
 DIGITS = 9  # that two columns share where they are taken as equal: the rest is rounding of their deviations
 
 
-class MergedPath(ElasticNetPath):
-    """The binary problems of one matrix, solved for one C after another, equal columns as one.
+def merge_columns(X: csc_matrix) -> tuple[csc_matrix, np.ndarray, csr_matrix]:
+    """Make one column of equal ones: (the columns that differ, how many each stands for, the matrix that merges).
 
-    X: csc float64 (n_documents, n_features), as the penalty should see it; never modified. l1_ratio: r, in (0, 1).
+    X: csc float64 (n_documents, n_features), never modified. The second is float64 (n_columns,); the last, csr
+    (n_features, n_columns), holds for each feature 1 / (how many are equal to it) in its merged column, so that
+    `documents @ matrix` are the merged columns of any documents, and `weights @ matrix.T` every feature's weight.
     """
-
-    def __init__(self, X: csc_matrix, l1_ratio: float) -> None:
-        first, self.group_, size = equal_columns(X)
-        super().__init__(csc_matrix(X[:, first]), l1_ratio, size)
-        self.shape = X.shape
-
-    def solve(
-        self, problem: int, positive: np.ndarray, C: float, max_iter: int
-    ) -> tuple[np.ndarray, float, bool]:
-        """Solve one problem, as the base does: a weight is shared out among the columns that it stands for."""
-        weights, intercept, converged = super().solve(problem, positive, C, max_iter)
-        return (weights / self.n_alike)[self.group_], intercept, converged
+    first, group, size = equal_columns(X)
+    n_features = X.shape[1]
+    merge = csr_matrix((1 / size[group], group, np.arange(n_features + 1)), shape=(n_features, len(first)))
+    return csc_matrix(X[:, first]), size, merge
 
 
 def equal_columns(X: csc_matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

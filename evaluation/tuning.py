@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from evaluation.folds import Fold, folds_of, rows
+from evaluation.linear_probe import LinearProbe, dense_indicator
 from evaluation.metrics import METRICS, Metric
 from evaluation.multilabel import MULTILABEL_METRICS
-from evaluation.probes import LinearProbe, build_probe, dense_indicator, probe_class
+from evaluation.probes import build_probe, probe_class
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

@@ -7,6 +7,7 @@ from sklearn.svm import LinearSVC
 
 from evaluation import probes
 from evaluation.dual_descent import GAP, DualPath
+from evaluation.linear_probe import CONSTANT
 from evaluation.probes import LinearSVMProbe, build_probe
 from evaluation.solver_choice import full_columns
 
@@ -125,8 +126,8 @@ def test_a_label_of_nobody_one_class_and_a_round_trip() -> None:
     X, positive = half_full(6)
     Y = np.column_stack([positive, np.zeros(80), np.ones(80)])
     probe = build_probe("linear-svm").fit(X, Y)
-    assert set(probe.decision_function(X)[:, 1]) == {-probes.CONSTANT}
-    assert set(probe.decision_function(X)[:, 2]) == {probes.CONSTANT}
+    assert set(probe.decision_function(X)[:, 1]) == {-CONSTANT}
+    assert set(probe.decision_function(X)[:, 2]) == {CONSTANT}
     restored = LinearSVMProbe.from_arrays(probe.to_arrays())
     np.testing.assert_array_equal(restored.decision_function(X), probe.decision_function(X))
     assert set(build_probe("linear-svm").fit(X, np.full(80, 3)).predict(X)) == {3}

@@ -6,8 +6,9 @@ from scipy.sparse import csc_matrix, csr_matrix
 from sklearn.linear_model import LogisticRegression
 
 from evaluation.elastic_net import TOLERANCE, ElasticNetPath
-from evaluation.probes import ElasticNetProbe, build_probe
+from evaluation.probes import build_probe
 from evaluation.tuning import C_GRIDS, SETTING_GRIDS, choose_c
+from evaluation.wide_probes import ElasticNetProbe
 from tests.test_evaluation_probes import blobs, several_blobs
 
 
@@ -42,7 +43,7 @@ def test_agreement_with_scikit_learn(l1_ratio: float) -> None:
     saga = LogisticRegression(C=0.5, l1_ratio=l1_ratio, solver="saga", tol=1e-10, max_iter=100_000)
     saga.fit(X / X.std(axis=0), y)
     np.testing.assert_allclose(probe.scale_, X.std(axis=0))
-    np.testing.assert_allclose(probe.coef_[0] * probe.scale_, saga.coef_[0], atol=3e-3)
+    np.testing.assert_allclose(probe.coef_.toarray()[0] * probe.scale_, saga.coef_[0], atol=3e-3)
     np.testing.assert_allclose(probe.intercept_, saga.intercept_, atol=3e-3)
     np.testing.assert_allclose(
         probe.decision_function(X), saga.decision_function(X / X.std(axis=0)), atol=1e-2
@@ -95,7 +96,7 @@ def test_documents_of_norm_one() -> None:
     by_probe = ElasticNetProbe(C=0.3, row_norm="l1").fit(X.tocsr(), y)
     lengths = np.asarray(abs(X).sum(axis=1)).ravel()
     by_hand = ElasticNetProbe(C=0.3).fit(X.toarray() / lengths[:, None], y)
-    np.testing.assert_allclose(by_probe.coef_, by_hand.coef_, atol=1e-9)
+    np.testing.assert_allclose(by_probe.coef_.toarray(), by_hand.coef_.toarray(), atol=1e-9)
     np.testing.assert_allclose(
         by_probe.decision_function(5 * X.tocsr()), by_hand.decision_function(X.toarray() / lengths[:, None])
     )

@@ -6,7 +6,8 @@ from scipy.sparse import csr_matrix, hstack
 
 from evaluation import probes
 from evaluation.gram import gram_matrix
-from evaluation.probes import CONSTANT, LinearSVMProbe
+from evaluation.linear_probe import CONSTANT
+from evaluation.probes import LinearSVMProbe
 from evaluation.tuning import choose_c
 
 C_GRID = (0.1, 0.3, 0.35, 0.4, 30.0, 3.0)

@@ -1,5 +1,8 @@
 """Logistic regression on the Gram matrix: the optimum, the gap, paths, splits, degenerate documents, the probe."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -9,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from evaluation import probes
 from evaluation.finite_newton import GAP
 from evaluation.gram import gram_matrix
+from evaluation.linear_probe import CONSTANT
 from evaluation.logistic_newton import LogisticNewton
 from evaluation.probes import LogisticRegressionProbe
 
@@ -24,8 +28,8 @@ def objective(rows: np.ndarray, target: np.ndarray, w: np.ndarray, C: float) -> 
     return float(w @ w / 2 + C * np.logaddexp(0, np.where(target, -1, 1) * (rows @ w)).sum())
 
 
-def newton(X: np.ndarray, scale: float = 1.0) -> LogisticNewton:
-    return LogisticNewton(gram_matrix(X), scale)
+def newton(X: np.ndarray, scale: float = 1.0, *, narrow: bool = False) -> LogisticNewton:
+    return LogisticNewton(X if narrow else gram_matrix(X), scale, narrow=narrow)
 
 
 def lowest(rows: np.ndarray, target: np.ndarray, C: float) -> float:
@@ -44,11 +48,12 @@ def lowest(rows: np.ndarray, target: np.ndarray, C: float) -> float:
     return float(found.fun)
 
 
+@pytest.mark.parametrize("narrow", [False, True])
 @pytest.mark.parametrize("C", [1e-4, 0.1, 10.0, 140.1])
 @pytest.mark.parametrize("seed", range(3))
-def test_the_objective_is_within_the_gap_of_the_minimum(seed: int, C: float) -> None:
+def test_the_objective_is_within_the_gap_of_the_minimum(seed: int, C: float, narrow: bool) -> None:
     X, targets = problem(seed)
-    b, converged = newton(X, 3.0).solve(targets, C, 100)
+    b, converged = newton(X, 3.0, narrow=narrow).solve(targets, C, 100)
     rows = np.column_stack([X / 3, np.ones(len(X))]).astype(np.float64)
     assert converged.all()
     for own, target in zip(b, targets, strict=True):
@@ -82,9 +87,10 @@ def test_too_few_steps_are_said() -> None:
     ],
     ids=["empty documents", "equal documents", "documents of very different lengths"],
 )
-def test_degenerate_documents(X: np.ndarray) -> None:
+@pytest.mark.parametrize("narrow", [False, True])
+def test_degenerate_documents(X: np.ndarray, narrow: bool) -> None:
     targets = np.array([[True, False] * 4, [True] * 7 + [False]])
-    b, converged = newton(X).solve(targets, 1.0, 100)
+    b, converged = newton(X, narrow=narrow).solve(targets, 1.0, 100)
     rows = np.column_stack([X, np.ones(8)]).astype(np.float64)
     assert converged.all()
     for own, target in zip(b, targets, strict=True):
@@ -98,12 +104,13 @@ def on_gram(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("on_gram")
-def test_the_probe_agrees_with_liblinear() -> None:
+@pytest.mark.parametrize("kind", [csr_matrix, np.asarray])
+def test_the_probe_agrees_with_liblinear(kind: Callable[[np.ndarray], Any]) -> None:
     X, targets = problem(7)
     indicator = csr_matrix(np.vstack([targets, np.zeros(120), np.ones(120)]).T.astype(np.int8))
-    probe = LogisticRegressionProbe(C=2.0).fit(csr_matrix(X), indicator)
+    probe = LogisticRegressionProbe(C=2.0).fit(kind(X), indicator)
     assert probe.converged_
-    assert probe.intercept_[3:].tolist() == [-probes.CONSTANT, probes.CONSTANT]
+    assert probe.intercept_[3:].tolist() == [-CONSTANT, CONSTANT]
     for label in range(3):
         library = LogisticRegression(C=2.0, solver="liblinear", tol=1e-8, max_iter=1000)
         library.fit(X / probe.scale_, targets[label])

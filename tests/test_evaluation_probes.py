@@ -9,10 +9,9 @@ from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
+from evaluation.linear_probe import CONSTANT, LinearProbe
 from evaluation.probes import (
-    CONSTANT,
     PROBES,
-    LinearProbe,
     LinearSVMProbe,
     LogisticRegressionProbe,
     build_probe,
@@ -184,7 +183,7 @@ def test_inputs_are_left_alone_and_the_same_seed_gives_the_same_bits(
     values.flags.writeable = False
     first, second = Probe(C=3).fit(features, y), Probe(C=3).fit(features, y)
     first.predict(features)
-    np.testing.assert_array_equal(first.coef_, second.coef_)
+    np.testing.assert_array_equal(first.to_arrays()["coef"], second.to_arrays()["coef"])
 
 
 @every_probe

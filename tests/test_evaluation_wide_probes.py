@@ -7,9 +7,9 @@ import pytest
 from scipy.sparse import csc_matrix, csr_matrix, hstack
 from sklearn.linear_model import LogisticRegression
 
-from evaluation.merged_columns import MergedPath, equal_columns
-from evaluation.probes import ElasticNetProbe
-from evaluation.wide_probes import GRIDS, WideElasticNet, WideRidge
+from evaluation.elastic_net import ElasticNetPath
+from evaluation.merged_columns import equal_columns, merge_columns
+from evaluation.wide_probes import GRIDS, ElasticNetProbe, RidgeProbe
 
 
 def counts(n_documents: int = 40, n_features: int = 60) -> tuple[csr_matrix, np.ndarray]:
@@ -36,33 +36,55 @@ def test_equal_columns_are_those_of_equal_values() -> None:
     np.testing.assert_array_equal(np.bincount(group), size)
 
 
+def test_merging_sums_the_columns_that_are_equal() -> None:
+    X = csc_matrix(counts()[0])
+    columns, n_alike, merge = merge_columns(X)
+    np.testing.assert_allclose((X @ merge).toarray(), columns.toarray())
+    np.testing.assert_array_equal(np.bincount(merge.indices), n_alike)
+    weights = np.random.default_rng(0).normal(size=columns.shape[1])
+    np.testing.assert_allclose(X @ (merge @ weights), columns @ weights)
+
+
 @pytest.mark.parametrize("l1_ratio", [0.1, 0.5])
 @pytest.mark.parametrize("C", [0.05, 1.0])
 def test_merging_columns_keeps_the_optimum(C: float, l1_ratio: float) -> None:
     X, y = counts()
-    plain = ElasticNetProbe(C=C, l1_ratio=l1_ratio, max_iter=1000).fit(X, y)
-    merged = WideElasticNet(C=C, l1_ratio=l1_ratio, max_iter=1000).fit(X, y)
-    assert merged.converged_ and plain.converged_
-    scaled = X.toarray() / plain.scale_
-    values = [
-        objective(scaled, y, C, l1_ratio, probe.coef_[0] * plain.scale_, probe.intercept_[0])
-        for probe in (plain, merged)
-    ]
-    assert values[1] == pytest.approx(values[0], rel=1e-3)
-    np.testing.assert_allclose(merged.decision_function(X), plain.decision_function(X), atol=0.03)
+    merged = ElasticNetProbe(C=C, l1_ratio=l1_ratio, max_iter=1000).fit(X, y)
+    scaled = X.toarray() / merged.scale_
+    plain, intercept, converged = ElasticNetPath(csc_matrix(scaled), l1_ratio).solve(0, y == 1, C, 1000)
+    assert merged.converged_ and converged
+    weights = merged.coef_.toarray()[0] * merged.scale_
+    value = objective(scaled, y, C, l1_ratio, weights, merged.intercept_[0])
+    assert value == pytest.approx(objective(scaled, y, C, l1_ratio, plain, intercept), rel=1e-3)
+    np.testing.assert_allclose(merged.decision_function(X), scaled @ plain + intercept, atol=0.03)
 
 
 def test_equal_columns_have_equal_weights() -> None:
     X, y = counts()
-    scaled = csc_matrix(csr_matrix(X.toarray() / X.toarray().std(axis=0).clip(1e-9)))
-    weights, _, converged = MergedPath(scaled, 0.2).solve(0, y == 1, 0.5, 1000)
-    assert converged and np.count_nonzero(weights)
-    np.testing.assert_array_equal(weights[:30], weights[60:90])
+    probe = ElasticNetProbe(C=0.5, l1_ratio=0.2, max_iter=1000).fit(X, y)
+    weights = probe.coef_.toarray()[0] * probe.scale_
+    assert probe.converged_ and np.count_nonzero(weights)
+    np.testing.assert_allclose(weights[:30], weights[60:90])
+
+
+@pytest.mark.parametrize("row_norm", ["none", "l1"])
+def test_a_fold_is_asked_about_merged_columns(row_norm: str) -> None:
+    """Columns that are equal in the documents of training need not be so in others."""
+    X, y = counts()
+    train, test = np.arange(30), np.arange(30, 40)
+    probe = ElasticNetProbe(l1_ratio=0.3, row_norm=row_norm)
+    ((path, held_out),) = probe.fit_folds(X, y, [(train, test)], (0.1, 0.5))
+    assert held_out.shape[1] < X.shape[1]
+    for fitted, C in zip(path, (0.1, 0.5), strict=True):
+        alone = ElasticNetProbe(C, l1_ratio=0.3, row_norm=row_norm).fit(X[train], y[train])
+        np.testing.assert_allclose(
+            fitted.decision_function(held_out), alone.decision_function(X[test]), atol=0.05
+        )
 
 
 def test_a_path_goes_on_from_its_last_solution_and_a_restart_forgets_it() -> None:
     X, y = counts()
-    path = MergedPath(csc_matrix(X), 0.3)
+    path = ElasticNetPath(csc_matrix(X), 0.3)
     path.solve(0, y == 1, 0.1, 1000)
     warm = path.solve(0, y == 1, 0.5, 1000)
     path.restart(0.3)
@@ -73,7 +95,7 @@ def test_a_path_goes_on_from_its_last_solution_and_a_restart_forgets_it() -> Non
 @pytest.mark.parametrize("C", GRIDS["ridge"]["C"][2:])
 def test_the_gradient_of_a_ridge_solution_vanishes(C: float) -> None:
     X, y = counts()
-    probe = WideRidge(C=C).fit(X, y)
+    probe = RidgeProbe(C=C).fit(X, y)
     scaled, w = X.toarray() / probe.scale_, probe.coef_[0] * probe.scale_
     residual = 1 / (1 + np.exp(-(scaled @ w + probe.intercept_[0]))) - y
     assert probe.converged_
@@ -83,16 +105,16 @@ def test_the_gradient_of_a_ridge_solution_vanishes(C: float) -> None:
 
 def test_ridge_agrees_with_scikit_learn() -> None:
     X, y = counts()
-    probe = WideRidge(C=0.01).fit(X, y)
+    probe = RidgeProbe(C=0.01).fit(X, y)
     scaled = X.toarray() / probe.scale_
     other = LogisticRegression(C=0.01, tol=1e-8, max_iter=10_000).fit(scaled, y)
     np.testing.assert_allclose(probe.decision_function(X), other.decision_function(scaled), atol=1e-3)
 
 
-@pytest.mark.parametrize("probe", [WideElasticNet, WideRidge])
-def test_the_grid_is_gone_through_in_order(probe: type[WideElasticNet] | type[WideRidge]) -> None:
+@pytest.mark.parametrize("probe", [ElasticNetProbe, RidgeProbe])
+def test_the_grid_is_gone_through_in_order(probe: type[ElasticNetProbe] | type[RidgeProbe]) -> None:
     X, y = counts()
-    names = GRIDS["elastic-net" if probe is WideElasticNet else "ridge"]
+    names = GRIDS["elastic-net" if probe is ElasticNetProbe else "ridge"]
     fitted = list(probe().fit_grid(X, y))
     first = {name: values[0] for name, values in names.items()}
     assert {name: getattr(fitted[0], name) for name in names} == first
@@ -104,6 +126,6 @@ def test_the_grid_is_gone_through_in_order(probe: type[WideElasticNet] | type[Wi
 
 def test_features_that_say_nothing_leave_the_share_of_the_classes() -> None:
     y = np.array([0, 0, 0, 1])
-    for probe in (WideRidge(), WideElasticNet()):
+    for probe in (RidgeProbe(), ElasticNetProbe()):
         scores = probe.fit(csr_matrix((4, 5)), y).decision_function(csr_matrix((1, 5)))
         assert scores == pytest.approx([np.log(1 / 3)], abs=1e-2)

@@ -8,7 +8,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from evaluation.budgets import labelled_documents
-from evaluation.wide_probes import GRIDS, WideRidge
+from evaluation.wide_probes import GRIDS, RidgeProbe
 from tasks import resamples
 from tasks.recipe import Reference
 from tasks.store import Job, Store
@@ -56,7 +56,7 @@ def test_errors_are_those_of_the_documents_drawn(tmp_path: Path) -> None:
     (one,) = draws(tmp_path, "ridge", 0.5, [7]).json("draws")
     rows = labelled_documents(TARGETS["train"], 20, 7, stratified=True)
     X, X_test = resamples.scaled(COUNTS["train"][rows], COUNTS["test"], known=False)
-    probe = WideRidge(C=one["tuned"]["C"]).fit(X, TARGETS["train"][rows])
+    probe = RidgeProbe(C=one["tuned"]["C"]).fit(X, TARGETS["train"][rows])
     assert np.mean(probe.predict(X_test) != TARGETS["test"]) == one["tuned"]["error"]
 
 

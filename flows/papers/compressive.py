@@ -186,7 +186,12 @@ def figure_4(home: Path, name: str, groups: str, plan: str) -> Exhibit | None:
             summary = [round(100 * value, 3) for tuning in TUNINGS for value in point.mean(tuning)]
             rows.append([line, round(100 * share), point.documents, point.n_draws, *_numbers(summary)])
     wanted = plans.N_DRAWS
-    n_draws = [points[s].n_draws if s in points else 0 for points in found.values() for s in plans.SHARES]
+    n_draws = [
+        found[line.name][share].n_draws if share in found.get(line.name, {}) else 0
+        for line in plans.LINES
+        if not line.known
+        for share in plans.SHARES
+    ]
     counted = " to ".join(map(str, sorted({min(n_draws), max(n_draws)})))
     unfinished = f" {counted} of {wanted} draws are there." if min(n_draws) < wanted else ""
     caption = (
@@ -195,8 +200,9 @@ def figure_4(home: Path, name: str, groups: str, plan: str) -> Exhibit | None:
         f"{TUNED} Features are learnt once, on all training and test texts, as in the paper, at pointer cost 0.03. A "
         "document is divided by the sum of all its features, those that no drawn document has included: where most of "
         "its 5-grams are new it is scored near the intercept. The dashed line is the same classifier on the same "
-        "5-grams, documents divided by the sum of known ones; it is not the paper's. Published is a picture without "
-        "numbers: compressed below all 5-grams at every share. What holds of that: textbench claims "
+        f"5-grams, documents divided by the sum of known ones, over {plans.BLOCK} draws; it is not the paper's. "
+        "Published is a picture without numbers: compressed below all 5-grams at every share. What holds of that: "
+        "textbench claims "
         f"cfl-2013/figure-4/{name}.{unfinished}"
     )
     header = ["features", "percent of training documents", "documents", "draws"]

@@ -6,9 +6,9 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from threadpoolctl import threadpool_limits
 
-from evaluation.merged_columns import equal_columns
-from evaluation.probes import ElasticNetProbe
-from evaluation.wide_probes import GRIDS, WideElasticNet, WideRidge
+from evaluation.elastic_net import ElasticNetPath
+from evaluation.merged_columns import merge_columns
+from evaluation.wide_probes import GRIDS, ElasticNetProbe, RidgeProbe
 from featurizers.kgrams import AllKGrams
 from tasks import catalogue
 from tasks.tokens import token_rule, vectorize
@@ -21,29 +21,27 @@ SHARE = 2  # every second message: without merging, the smallest ratios take min
 def main() -> None:
     """Print CPU seconds of both on one thread, how many fits converged, and how far their scores are apart."""
     X, y = load()
+    columns = ElasticNetProbe(row_norm="l1")._columns(X, y)
     with threadpool_limits(1):
-        for probe in (ElasticNetProbe, WideElasticNet, WideRidge):
-            next(probe(row_norm="l1").fit_path(X[::20], y[::20], (0.01,)))  # compile
-        columns = ElasticNetProbe(row_norm="l1")._prepared(X, y).X
-        print(
-            f"{X.shape[0]} messages, {X.shape[1]:,} 5-grams, {len(equal_columns(columns)[0]):,} that differ"
-        )
+        ElasticNetPath(columns[::20], 0.5).solve(0, y[::20] == 1, 0.01, 10)  # compile
         for l1_ratio in L1_RATIOS:
-            scores = []
-            for probe in (WideElasticNet, ElasticNetProbe):
+            scores = {}
+            for way in ("merged", "every column"):
                 started = time.process_time()
-                fitted = list(
-                    probe(row_norm="l1", l1_ratio=l1_ratio).fit_path(X, y, GRIDS["elastic-net"]["C"])
-                )
+                merged, n_alike, _ = merge_columns(columns) if way == "merged" else (columns, None, None)
+                path = ElasticNetPath(merged, l1_ratio, n_alike)
+                fitted = [path.solve(0, y == 1, C, 200) for C in GRIDS["elastic-net"]["C"]]
                 seconds = time.process_time() - started
-                n_converged = sum(one.converged_ for one in fitted)
-                scores.append(np.array([one.decision_function(X) for one in fitted if one.converged_][:4]))
+                n_converged = sum(converged for *_, converged in fitted)
+                scores[way] = np.array([merged @ weights + bias for weights, bias, _ in fitted[:4]])
                 print(
-                    f"l1_ratio {l1_ratio}: {probe.__name__:15} {seconds:6.2f} s, {n_converged} of 8 converged"
+                    f"l1_ratio {l1_ratio}: {way:12} {merged.shape[1]:9,} columns {seconds:6.2f} s, "
+                    f"{n_converged} of 8 converged"
                 )
-            print(f"  largest difference of a score, first four C: {np.abs(scores[0] - scores[1]).max():.4f}")
+            apart = np.abs(scores["merged"] - scores["every column"]).max()
+            print(f"  largest difference of a score, first four C: {apart:.4f}")
         started = time.process_time()
-        list(WideRidge(row_norm="l1").fit_grid(X, y))
+        list(RidgeProbe(row_norm="l1").fit_grid(X, y))
         print(f"ridge, {len(GRIDS['ridge']['C'])} C: {time.process_time() - started:.2f} s")
 
 
