@@ -17,6 +17,8 @@ DEFAULTS: dict[str, Any] = {
     "epochs": 25,
     "workers": 1,
 }
+# gensim is what faithful protocols use.
+TRAINERS = {"gensim": "tasks.skip_gram:compute", "shared": "tasks.shared_negatives:compute"}
 
 
 def reference(vectors: Reference, params: Mapping[str, Any], seed: int) -> Reference:
@@ -25,14 +27,20 @@ def reference(vectors: Reference, params: Mapping[str, Any], seed: int) -> Refer
     Files: vectors.npy float32 (n_terms, vector_size), row i for term i, of unit length, zero for a term that occurs
     fewer than `min_count` times; training.json, what the training did and cost. `params` are over the published
     ones: `vector_size`, `window` (tokens to each side), `negative` samples, `min_count`, `sample` (frequency above
-    which tokens are left out at random, 0 for none), `epochs`, `workers` (one: same seed, same bits).
+    which tokens are left out at random, 0 for none), `epochs`, `workers` (one: same seed, same bits), and `trainer`, a
+    name of TRAINERS: gensim, or shared, which is several times as fast and has one worker.
     Raises InputError for an unknown parameter or a value outside these.
     """
     chosen = {**DEFAULTS, **params}
+    trainer = chosen.pop("trainer", "gensim")
+    if trainer not in TRAINERS:
+        raise InputError(f"word vectors: trainer must be one of {', '.join(TRAINERS)}, got {trainer!r}")
     _check(chosen)
+    if trainer == "shared" and chosen.pop("workers") != 1:
+        raise InputError("word vectors: the trainer shared has one worker")
     # The training is a module of its own, so that work on this page leaves the keys of what was trained alone.
     return refer(
-        "tasks.skip_gram:compute",
+        TRAINERS[trainer],
         {"params": chosen, "seed": seed},
         {"vectors": vectors},
         stage="word_vectors",
@@ -42,7 +50,9 @@ def reference(vectors: Reference, params: Mapping[str, Any], seed: int) -> Refer
 def _check(params: Mapping[str, Any]) -> None:
     for name, value in params.items():
         if name not in DEFAULTS:
-            raise InputError(f"word vectors have no parameter {name!r}; {nearest(name, DEFAULTS)}")
+            raise InputError(
+                f"word vectors have no parameter {name!r}; {nearest(name, [*DEFAULTS, 'trainer'])}"
+            )
         if name == "sample":
             if type(value) not in (int, float) or not 0 <= value < 1:
                 raise InputError(f"word vectors: sample must be a frequency in [0, 1), got {value!r}")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from gensim.models import Word2Vec
 
-from tasks import InputError, skip_gram, word_vectors
+from tasks import InputError, shared_negatives, skip_gram, word_vectors
 from tasks.recipe import Reference
 from tasks.store import Job, Store
 from tests.plumbing import numbers
@@ -146,7 +146,8 @@ def test_methods_and_trials_share_one_training() -> None:
     [
         ({"size": 100}, "no parameter 'size'"),
         ({"windows": 5}, "did you mean window"),
-        ({"trainer": "gensim"}, "no parameter 'trainer'"),
+        ({"trainer": "glove"}, "trainer must be one of gensim, shared, got 'glove'"),
+        ({"trainer": "shared", "workers": 2}, "the trainer shared has one worker"),
         ({"epochs": 0}, "epochs must be a whole number from 1, got 0"),
         ({"negative": 2.0}, r"negative must be a whole number from 1, got 2\.0"),
         ({"workers": True}, "workers must be a whole number from 1, got True"),
@@ -156,3 +157,73 @@ def test_methods_and_trials_share_one_training() -> None:
 def test_impossible_parameters_are_refused_before_anything_runs(params: dict, message: str) -> None:
     with pytest.raises(InputError, match=message):
         word_vectors.reference(UPSTREAM, params, seed=0)
+
+
+def shared(
+    texts: list[np.ndarray] = TRAIN, seed: int = 0, **params: Any
+) -> tuple[np.ndarray, dict[str, Any]]:
+    chosen = {**PARAMS, **params, "trainer": "shared"}
+    reference = word_vectors.reference(UPSTREAM, chosen, seed)
+    return shared_negatives.train(texts, len(TERMS), reference.params["params"], seed)
+
+
+def test_the_trainers_are_told_apart_and_gensims_name_changes_no_key() -> None:
+    plain = word_vectors.reference(UPSTREAM, {}, 0)
+    assert word_vectors.reference(UPSTREAM, {"trainer": "gensim"}, 0).key == plain.key
+    assert word_vectors.reference(UPSTREAM, {"trainer": "shared"}, 0).key != plain.key
+
+
+def test_shared_negatives_write_the_same_files(tmp_path: Path) -> None:
+    store = Store(tmp_path, isolated=False)
+    artifact = store.open(word_vectors.reference(vectors(), {**PARAMS, "trainer": "shared"}, seed=3))
+    rows, about = artifact.array("vectors"), artifact.json("training")
+    np.testing.assert_array_equal(rows, shared(seed=3)[0])
+    assert (rows.shape, rows.dtype) == ((42, 10), np.float32)
+    assert about.keys() == trained()[1].keys()
+    assert (about["n_terms"], about["n_known_terms"], about["n_tokens"], about["epochs"]) == (42, 40, 1800, 8)
+    assert 0 < about["trained_words_per_second"] < about["words_per_second"]
+
+
+def test_shared_negatives_repeat_tell_subjects_apart_and_leave_rare_terms_out() -> None:
+    rare = np.array([40, 40, 40, 41, 41, 41, 41, 41], dtype=np.int32)
+    rows, about = shared([*TRAIN, rare], epochs=60)
+    assert rows.tobytes() == shared([*TRAIN, rare], epochs=60)[0].tobytes()
+    assert rows.tobytes() != shared([*TRAIN, rare], epochs=60, seed=1)[0].tobytes()
+    lengths = np.linalg.norm(rows, axis=1)
+    np.testing.assert_allclose(lengths[[*range(40), 41]], 1, rtol=1e-6)
+    assert lengths[40] == 0 and about["n_known_terms"] == 41
+    cosines = rows[:40] @ rows[:40].T
+    same = np.equal.outer(np.arange(40) // 20, np.arange(40) // 20)
+    assert cosines[same].mean() > cosines[~same].mean() + 0.2
+    with pytest.raises(InputError, match=r"no term occurs min_count = 1000 times, the most frequent [0-9]+"):
+        shared(min_count=1000)
+
+
+def test_tokens_are_kept_and_samples_drawn_as_gensim_does() -> None:
+    rng = np.random.default_rng(2)
+    texts = [rng.zipf(1.3, 200).clip(max=42) - 1 for _ in range(50)]
+    model = Word2Vec([[TERMS[i] for i in text] for text in texts], sg=1, min_count=1, sample=1e-2, epochs=1)
+    words = model.wv.index_to_key
+    counts = np.array([model.wv.get_vecattr(word, "count") for word in words])
+    kept = [model.wv.get_vecattr(word, "sample_int") / 2**32 for word in words]
+    np.testing.assert_allclose(shared_negatives.kept_share(counts, 1e-2), kept, rtol=1e-3)
+    drawn = np.bincount(shared_negatives.sample_table(counts), minlength=len(counts))
+    np.testing.assert_allclose(drawn / drawn.sum(), np.diff(model.cum_table, prepend=0) / 2**31, atol=1e-6)
+    np.testing.assert_array_equal(shared_negatives.kept_share(counts, 0.0), 1.0)
+
+
+@pytest.mark.parametrize("n_drawn", [1, 4, 7])
+def test_a_step_follows_the_slope_of_the_log_likelihood(n_drawn: int) -> None:
+    """All changes are rate * (label - sigmoid(word.output)) times the other side, of the values before the step."""
+    rng = np.random.default_rng(n_drawn)
+    words, outputs = (rng.normal(0, 0.5, (9, 6)).astype(np.float32) for _ in range(2))
+    around, drawn = np.int32([1, 4, 7]), np.int32([2, 0, 3, 5, 6, 8, 1][:n_drawn])
+    label = (np.arange(n_drawn) == 0)[None]
+    share = 0.1 * (label - 1 / (1 + np.exp(-words[around] @ outputs[drawn].T)))
+    expected = words.copy(), outputs.copy()
+    expected[0][around] += share @ outputs[drawn]
+    expected[1][drawn] += share.T @ words[around]
+    room = [np.empty((n, 6), np.float32) for n in (10, 10, shared_negatives.BLOCK)]
+    shared_negatives._learn(words, outputs, around, drawn, np.float32(0.1), *room)
+    np.testing.assert_allclose(words, expected[0], atol=1e-6)
+    np.testing.assert_allclose(outputs, expected[1], atol=1e-6)

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from featurizers import scdv
 from featurizers._gaussian_mixture import cluster, fit_tied
-from tasks import catalogue, skip_gram, word_vectors
+from tasks import catalogue, shared_negatives, skip_gram, word_vectors
 from tasks.tokens import token_rule, vectorize
 
 N_CLUSTERS, N_ITERATIONS = 60, 10
@@ -50,6 +50,7 @@ def compare_trainers(documents: list[np.ndarray], terms: list[str], params: dict
     ways: dict[str, Callable[[], Any]] = {
         "gensim, one worker, repeatable": lambda: skip_gram.train(some, terms, params, 0),
         "gensim, two workers, not": lambda: skip_gram.train(some, terms, {**params, "workers": 2}, 0),
+        "shared negatives, repeatable": lambda: shared_negatives.train(some, len(terms), params, 0),
     }
     for name, train in ways.items():
         (_, about), seconds = timed(train)
