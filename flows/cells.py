@@ -25,6 +25,10 @@ from tasks.store import Store
 Protocol = Literal["honest", "transductive", "faithful"]
 PROBE = "linear-svm"
 OWN_RULE = "words"  # the token rule of the user's own documents
+# By paper and method: what a search under the paper's protocol leaves as it is, for the paper did.
+UNSEARCHED: Mapping[tuple[str | None, str], Mapping[str, Any]] = {
+    ("compressive-features-2013", "compressive"): {"weighting": "counts"},
+}
 
 
 @dataclass(frozen=True)
@@ -218,6 +222,8 @@ def _table(request: Request, terms: _Terms, method: _Method) -> _Table:
 def _cell(request: Request, table: _Table, seed: int) -> Cell:
     terms, method, name = table.terms, table.method, table.method.recipe_name
     corpus, vectors = table.shared["ingest"], table.shared["vectorize"]
+    is_searched = bool(request.trials or request.search_seconds)
+    fixed = UNSEARCHED.get((terms.paper, method.entry.name), {}) if is_searched else {}
     choice = tune.reference(
         corpus,
         vectors,
@@ -227,11 +233,10 @@ def _cell(request: Request, table: _Table, seed: int) -> Cell:
         trials=request.trials,
         seconds=request.search_seconds,
         validation=terms.validation,
-        fixed=method.params,
+        fixed={**fixed, **method.params},
         labels=request.labels,
     )
     references = dict(table.shared)
-    is_searched = bool(request.trials or request.search_seconds)
     if not method.entry.is_classifier and not is_searched:  # a search makes the features it wants
         references["featurize"] = featurize.reference(vectors, name, method.params, seed)
     references |= {"tune": choice, "evaluate": evaluate.reference(corpus, vectors, choice)}

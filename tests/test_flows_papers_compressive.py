@@ -10,6 +10,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from evaluation.claims import read_claims
+from flows.cells import Request, plan
 from flows.claims import _missing, _record, judge
 from flows.measure import COMPRESSED, Results
 from flows.papers import _compressive_figures as figures
@@ -110,6 +111,15 @@ def test_the_suite_plans_its_pieces_once_each_in_stages_that_are_there() -> None
     ]
     wanted = sum(plans.BLOCK if line.known else plans.N_DRAWS for line in plans.LINES)
     assert len(set(draws)) == len(draws) == 2 * len(plans.SHARES) * wanted
+
+
+def test_a_search_under_the_papers_protocol_is_of_the_pointer_cost_alone() -> None:
+    for protocol, fixed in (("faithful", {"weighting": "counts"}), ("honest", {})):
+        request = Request(["20ng"], ["compressive"], [0], protocol, trials=8)
+        (cell,) = plan(request)
+        assert cell.references["tune"].params["fixed"] == fixed
+    (cell,) = plan(Request(["20ng"], ["compressive"], [0], "faithful"))
+    assert cell.references["tune"].params["fixed"] == {}
 
 
 def test_labels_of_lz77_are_read_by_their_own_stage_alone() -> None:
