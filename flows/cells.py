@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from flows.squares import Square, empty_row, spent
+from flows.squares import Square, empty_row, feature_stages, spent
 from tasks import (
     InputError,
     audit,
@@ -238,7 +238,7 @@ def _cell(request: Request, table: _Table, seed: int) -> Cell:
     )
     references = dict(table.shared)
     if not method.entry.is_classifier and not is_searched:  # a search makes the features it wants
-        references["featurize"] = featurize.reference(vectors, name, method.params, seed)
+        references |= feature_stages(featurize.reference(vectors, name, method.params, seed))
     references |= {"tune": choice, "evaluate": evaluate.reference(corpus, vectors, choice)}
     own = request.own if corpus.params.get("own") else None
     alone = replace(
@@ -260,9 +260,7 @@ def result_row(cell: Cell, store: Store) -> dict[str, Any]:
     used = {stage: reference for stage, reference in cell.references.items() if stage != "audit"}
     features = evaluate.features_of(cell.references["vectorize"], choice)
     if features is not None:
-        used |= {"featurize": features}
-        if "word_vectors" in features.inputs:
-            used |= {"word_vectors": features.inputs["word_vectors"]}
+        used |= feature_stages(features)
     found = {
         "params": chosen["values"] | chosen["settings"] | ({"C": chosen["C"]} if chosen["C"] else {}),
         "on_border": chosen["on_border"],

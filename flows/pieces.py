@@ -20,7 +20,7 @@ MADE: dict[str, Callable[[Mapping[str, Reference], int], Reference]] = {
     "values": lambda at, seed: values.reference(at["vectorize"], at["featurize"]),
     "embedding": lambda at, seed: embedding.reference(at["ingest"], at["featurize"], seed),
 }
-BEFORE = ("ingest", "vectorize", "featurize")
+BEFORE = ("ingest", "vectorize", "word_vectors", "featurize")
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,6 @@ def _piece(cell: Cell, stage: str) -> Piece:
             f"pieces are made of the features of a method at fixed settings, got {cell.method} with {cell.trials} "
             f"trials; leave out trials and classifiers"
         )
-    before = {name: cell.references[name] for name in BEFORE}
+    before = {name: cell.references[name] for name in BEFORE if name in cell.references}
     references = before | {stage: MADE[stage](before, cell.seed)}
     return Piece(cell.dataset, cell.method, cell.protocol, cell.seed, cell.trials, references, stage)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from flows.squares import Square, empty_row, spent
+from flows.squares import Square, empty_row, feature_stages, spent
 from tasks import InputError, catalogue, collect, rankers, retrieve, vectorize
 from tasks.collections import POLICIES
 from tasks.recipe import Reference
@@ -99,7 +99,7 @@ def _cell(
         judgments=request.judgments,
         n_folds=request.n_folds,
     )
-    references = {"ingest": corpus, "vectorize": vectors} | ({"featurize": features} if features else {})
+    references = {"ingest": corpus, "vectorize": vectors} | (feature_stages(features) if features else {})
     settings = {"judgments": request.judgments, "rule": rule, "n_folds": request.n_folds if trials else 1}
     references |= {"evaluate": result}
     return Cell(name, ranker.name, request.protocol, seed, trials, references, settings)
@@ -116,16 +116,13 @@ def result_row(cell: Cell, store: Store) -> dict[str, Any]:
     choice = result.json("choice")
     names = choice["params"][0]
     chosen = {name: [params[name] for params in choice["params"]] for name in names}
-    used = dict(cell.references)
-    if "featurize" in used and "word_vectors" in used["featurize"].inputs:
-        used["word_vectors"] = used["featurize"].inputs["word_vectors"]
     found = {
         "params": dict(cell.settings)
         | {n: v[0] if len(v) == 1 else json.dumps(v) for n, v in chosen.items()},
         "on_border": choice["on_border"],
         "metrics": result.json("metrics"),
     }
-    return row(cell) | found | spent(used, store)
+    return row(cell) | found | spent(cell.references, store)
 
 
 def per_query(cells: Sequence[Cell], store: Store) -> "tuple[list[str], dict[str, np.ndarray]]":

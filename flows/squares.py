@@ -53,6 +53,15 @@ def empty_row(
     }
 
 
+def feature_stages(features: Reference) -> dict[str, Reference]:
+    """Return the stages that make a method's features: word vectors, where it reads them, are one of their own.
+
+    Methods share them: as a stage they are trained by one worker, and no other waits for it with nothing to do.
+    """
+    trained = {stage: ref for stage, ref in features.inputs.items() if stage == "word_vectors"}
+    return trained | {"featurize": features}
+
+
 def spent(references: Mapping[str, Reference], store: Store) -> dict[str, Any]:
     """Return what making these artifacts took: `seconds` by stage, and the highest `peak_mb`."""
     metas = {stage: store.meta(reference) for stage, reference in references.items()}

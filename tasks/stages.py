@@ -48,6 +48,7 @@ STAGES = {
     "ingest": _stage("ingest", "Load a data set and store its documents."),
     "audit": _stage("audit", "Find duplicates, unseen classes and the ceilings they put on each metric."),
     "vectorize": _stage("vectorize", "Turn texts into token ids, a vocabulary and counts."),
+    "word_vectors": _stage("word_vectors", "Train word vectors, which all methods that read them share."),
     "featurize": _stage("featurize", "Learn a representation and apply it to all documents."),
     "tune": _stage("tune", "Choose parameters and the probe's C by cross-validation on training documents."),
     "evaluate": _stage("evaluate", "Train the probe and score it on the test documents."),
