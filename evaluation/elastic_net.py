@@ -16,6 +16,8 @@ from scipy.sparse import csc_matrix
 TOLERANCE = 0.01
 # In one Newton step: rounds, each a pass of coordinate descent over the working set and passes over what it uses.
 MAX_ROUNDS, MAX_SWEEPS = 20, 200
+# Shares of C by way of which a problem's first solution comes: at a large C almost every weight would seem of use.
+FIRST_STEPS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
 # Iterates that one extrapolation weighs.
 N_EXTRAPOLATED = 5
 
@@ -48,13 +50,18 @@ class ElasticNetPath:
         """
         target = positive.astype(np.float64)
         start = self._last.get(problem)
+        steps: tuple[float, ...] = (1.0,)
         if start is None:
             intercept = np.log(target.mean() / (1 - target.mean()))
             start = (np.zeros(self.X.shape[1]), np.array([intercept]), np.full(self.shape[0], intercept))
+            steps = (*FIRST_STEPS, 1.0)
         weights, bias, margins = self._last[problem] = start
         columns = (self.X.data, self.X.indices, self.X.indptr)
         l1, l2 = self.l1_ratio, (1.0 - self.l1_ratio) / self.n_alike
-        converged = _newton(columns, target, C, l1, l2, TOLERANCE, max_iter, weights, bias, margins)
+        for step in steps:
+            converged = _newton(
+                columns, target, step * C, l1, l2, TOLERANCE, max_iter, weights, bias, margins
+            )
         return weights.copy(), float(bias[0]), bool(converged)
 
 
