@@ -61,13 +61,15 @@ def logistic_regression() -> None:
     """Every label of Reuters against the rest, at C from the range of the paper of SCDV."""
     corpus = catalogue.dataset("reuters-random70").load().load()
     vectors = vectorize(corpus.train_texts, corpus.test_texts, token_rule("letters-stop-stem"))
-    weights, many = tfidf.build(), lsi.build(n_components=1000, random_state=0)
+    weights = tfidf.build()
+    many, few = (lsi.build(n_components=n, random_state=0) for n in (1000, 200))
     train, test = vectors.train_counts, vectors.test_counts
     features = {
         "tfidf and LSI 1000": (
             csr_matrix(hstack([weights.fit_transform(train), many.fit_transform(train)])),
             csr_matrix(hstack([weights.transform(test), many.transform(test)])),
         ),
+        "LSI 200": (few.fit_transform(train), few.transform(test)),
     }
     for name, (X, X_test) in features.items():
         own = choose_logistic_solver(X)
