@@ -323,7 +323,12 @@ def test_claims_are_answered_by_pieces(home: Path, id_: str, value: float, kind:
     assert found.as_json()["measured"]["seeds"] == [0, 1]
 
 
-def test_claims_without_an_answer_say_how_to_get_one(home: Path, tmp_path: Path) -> None:
+def test_claims_without_an_answer_say_how_to_get_one(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nothing = tmp_path / "measured.csv"
+    nothing.write_text(",".join(COLUMNS) + "\n")
+    monkeypatch.setattr(flows.claims, "MEASURED", nothing)
     id_ = "scdv-2017/table-5/gmm/p-cluster-given-word:unit:1"
     for folder in (home, tmp_path):
         assert entry(folder, id_).verdict.reason == "run it with: textbench run scdv"
