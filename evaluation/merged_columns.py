@@ -12,20 +12,24 @@ weights); Yuan, Ho, Lin, An Improved GLMNET, JMLR 13 (2012), algorithm 3, as in 
 import numpy as np
 from scipy.sparse import csc_matrix, csr_matrix
 
+from evaluation.elastic_net import ElasticNetPath
+
 DIGITS = 9  # that two columns share where they are taken as equal: the rest is rounding of their deviations
 
 
-def merge_columns(X: csc_matrix) -> tuple[csc_matrix, np.ndarray, csr_matrix]:
-    """Make one column of equal ones: (the columns that differ, how many each stands for, the matrix that merges).
+class MergedPath(ElasticNetPath):
+    """The binary problems of one matrix, solved for one C after another, equal columns as one.
 
-    X: csc float64 (n_documents, n_features), never modified. The second is float64 (n_columns,); the last, csr
-    (n_features, n_columns), holds for each feature 1 / (how many are equal to it) in its merged column, so that
-    `documents @ matrix` are the merged columns of any documents, and `weights @ matrix.T` every feature's weight.
+    X: csc float64 (n_documents, n_features), as the penalty should see it; never modified. l1_ratio: r, in (0, 1].
+    Solutions are weights of merged columns; `weights @ shares` are those of all features. shares: csr (n_columns,
+    n_features), a merged column's row has 1 / (how many features it stands for) at each of these.
     """
-    first, group, size = equal_columns(X)
-    n_features = X.shape[1]
-    merge = csr_matrix((1 / size[group], group, np.arange(n_features + 1)), shape=(n_features, len(first)))
-    return csc_matrix(X[:, first]), size, merge
+
+    def __init__(self, X: csc_matrix, l1_ratio: float) -> None:
+        first, group, size = equal_columns(X)
+        super().__init__(csc_matrix(X[:, first]), l1_ratio, size)
+        every = np.arange(X.shape[1])
+        self.shares = csr_matrix((1 / size[group], (group, every)), shape=(len(first), X.shape[1]))
 
 
 def equal_columns(X: csc_matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -10,8 +10,7 @@ Biostatistics 5 (2004), section 2.
 """
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from copy import copy
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -21,7 +20,7 @@ from evaluation.linear_probe import LinearProbe, check_documents
 if TYPE_CHECKING:
     from scipy.sparse import csc_matrix, csr_matrix
 
-    from evaluation.elastic_net import ElasticNetPath
+    from evaluation.merged_columns import MergedPath
 
 # The first C leave few features or none. A ridge penalty shares a weight out among all columns, so that its C is as
 # much smaller as there are more of these.
@@ -121,68 +120,28 @@ class ElasticNetProbe(ScaledProbe):
         super().__init__(C, random_state, max_iter, row_norm=row_norm)
         self.l1_ratio = l1_ratio
 
-    def fit(self, X: "np.ndarray | csr_matrix", y: "np.ndarray | csr_matrix") -> Self:
-        """Learn the hyperplanes from X (n_documents, n_features) and y, class ids or an indicator."""
-        documents, merge = self._merged(X, y)
-        return self._fit(documents, y)._share_out(merge)
-
-    def fit_path(
-        self, X: "np.ndarray | csr_matrix", y: "np.ndarray | csr_matrix", c_grid: Sequence[float]
-    ) -> Iterator[Self]:
-        """Yield a fitted probe for each C of c_grid, in that order, each from the solution before."""
-        documents, merge = self._merged(X, y)
-        for probe in self._path(documents, y, c_grid):
-            yield probe._share_out(merge)
-
     def fit_grid(self, X: "np.ndarray | csr_matrix", y: np.ndarray) -> Iterator[Self]:
         """Yield this probe fitted with every pair of constants in GRIDS, in that order."""
-        documents, merge = self._merged(X, y)
+        documents = self._prepared(X, y)
         for l1_ratio in GRIDS["elastic-net"]["l1_ratio"]:
             documents.restart(l1_ratio)
             for probe in self._path(documents, y, GRIDS["elastic-net"]["C"]):
                 probe.l1_ratio = l1_ratio
-                yield probe._share_out(merge)
+                yield probe
 
-    def fit_folds(
-        self,
-        X: "np.ndarray | csr_matrix",
-        y: "np.ndarray | csr_matrix",
-        folds: Iterable[tuple[np.ndarray, np.ndarray]],
-        c_grid: Sequence[float],
-    ) -> Iterator[tuple[Iterator[Self], Any]]:
-        """Yield for each fold the probes of `fit_path` and what they are to be asked about.
-
-        The probes know merged columns alone, and are asked about the fold's documents in those.
-        """
-        for train, test in folds:
-            probe = copy(self)
-            documents, merge = probe._merged(X[train], y[train])
-            held_out = self._normed(X[test]) @ merge
-            probe.row_norm = "none"
-            yield probe._path(documents, y[train], c_grid), held_out
-
-    def _merged(
-        self, X: "np.ndarray | csr_matrix", y: "np.ndarray | csr_matrix"
-    ) -> "tuple[ElasticNetPath, csr_matrix]":
-        """The problems of the columns that differ, and the matrix that makes those of documents' features."""
-        from scipy.sparse import csr_matrix, diags_array
-
-        from evaluation.elastic_net import ElasticNetPath
-        from evaluation.merged_columns import merge_columns
+    def _prepared(self, X: "np.ndarray | csr_matrix", y: "np.ndarray | csr_matrix") -> "MergedPath":
+        from evaluation.merged_columns import MergedPath
 
         if not 0 < self.l1_ratio <= 1:
             raise ValueError(f"l1_ratio must lie in (0, 1]; received {self.l1_ratio!r}")
-        columns, n_alike, merge = merge_columns(self._columns(X, y))
-        return (
-            ElasticNetPath(columns, self.l1_ratio, n_alike),
-            csr_matrix(diags_array(1 / self.scale_) @ merge),
-        )
+        return MergedPath(self._columns(X, y), self.l1_ratio)
 
-    def _share_out(self, merge: "csr_matrix") -> Self:
-        """Give every feature its part of the weight of the merged column that it is in."""
+    def _fit(self, documents: Any, y: "np.ndarray | csr_matrix") -> Self:
         from scipy.sparse import csr_matrix
 
-        self.coef_ = csr_matrix(csr_matrix(self.coef_) @ merge.T)
+        super()._fit(documents, y)  # the weights of merged columns
+        self.coef_ = csr_matrix(csr_matrix(self.coef_) @ documents.shares)
+        self.coef_.data /= self.scale_[self.coef_.indices]
         return self
 
     def to_arrays(self) -> dict[str, Any]:

@@ -75,14 +75,14 @@ def train(
     seconds = time.perf_counter() - started
     rows = np.zeros((n_terms, params["vector_size"]), dtype=np.float32)
     rows[known] = words / np.linalg.norm(words, axis=1, keepdims=True)
-    n_read = len(tokens) * params["epochs"]
+    n_tokens = sum(len(document) for document in documents)
     return rows, {
         "n_terms": n_terms,
         "n_known_terms": len(known),
-        "n_tokens": sum(len(document) for document in documents),
+        "n_tokens": n_tokens,
         "epochs": params["epochs"],
         "seconds": seconds,
-        "words_per_second": n_read / seconds,
+        "words_per_second": n_tokens * params["epochs"] / seconds,
         "trained_words_per_second": n_trained / seconds,
     }
 

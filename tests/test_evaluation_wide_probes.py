@@ -8,7 +8,7 @@ from scipy.sparse import csc_matrix, csr_matrix, hstack
 from sklearn.linear_model import LogisticRegression
 
 from evaluation.elastic_net import ElasticNetPath
-from evaluation.merged_columns import equal_columns, merge_columns
+from evaluation.merged_columns import MergedPath, equal_columns
 from evaluation.wide_probes import GRIDS, ElasticNetProbe, RidgeProbe
 
 
@@ -36,13 +36,13 @@ def test_equal_columns_are_those_of_equal_values() -> None:
     np.testing.assert_array_equal(np.bincount(group), size)
 
 
-def test_merging_sums_the_columns_that_are_equal() -> None:
+def test_merging_shares_a_weight_out_among_the_columns_that_are_equal() -> None:
     X = csc_matrix(counts()[0])
-    columns, n_alike, merge = merge_columns(X)
-    np.testing.assert_allclose((X @ merge).toarray(), columns.toarray())
-    np.testing.assert_array_equal(np.bincount(merge.indices), n_alike)
-    weights = np.random.default_rng(0).normal(size=columns.shape[1])
-    np.testing.assert_allclose(X @ (merge @ weights), columns @ weights)
+    path = MergedPath(X, 0.5)
+    np.testing.assert_allclose((X @ path.shares.T).toarray(), path.X.toarray())
+    np.testing.assert_array_equal(np.diff(path.shares.indptr), path.n_alike)
+    weights = np.random.default_rng(0).normal(size=path.shape[1])
+    np.testing.assert_allclose(X @ (weights @ path.shares), path.X @ weights)
 
 
 @pytest.mark.parametrize("l1_ratio", [0.1, 0.5])
@@ -68,13 +68,12 @@ def test_equal_columns_have_equal_weights() -> None:
 
 
 @pytest.mark.parametrize("row_norm", ["none", "l1"])
-def test_a_fold_is_asked_about_merged_columns(row_norm: str) -> None:
+def test_a_folds_documents_are_scored_column_by_column(row_norm: str) -> None:
     """Columns that are equal in the documents of training need not be so in others."""
     X, y = counts()
     train, test = np.arange(30), np.arange(30, 40)
     probe = ElasticNetProbe(l1_ratio=0.3, row_norm=row_norm)
     ((path, held_out),) = probe.fit_folds(X, y, [(train, test)], (0.1, 0.5))
-    assert held_out.shape[1] < X.shape[1]
     for fitted, C in zip(path, (0.1, 0.5), strict=True):
         alone = ElasticNetProbe(C, l1_ratio=0.3, row_norm=row_norm).fit(X[train], y[train])
         np.testing.assert_allclose(

@@ -181,6 +181,7 @@ def test_shared_negatives_write_the_same_files(tmp_path: Path) -> None:
     assert (rows.shape, rows.dtype) == ((42, 10), np.float32)
     assert about.keys() == trained()[1].keys()
     assert (about["n_terms"], about["n_known_terms"], about["n_tokens"], about["epochs"]) == (42, 40, 1800, 8)
+    assert about["words_per_second"] == pytest.approx(1800 * 8 / about["seconds"])
     assert 0 < about["trained_words_per_second"] < about["words_per_second"]
 
 

@@ -7,7 +7,7 @@ from scipy.sparse import csr_matrix
 from threadpoolctl import threadpool_limits
 
 from evaluation.elastic_net import ElasticNetPath
-from evaluation.merged_columns import merge_columns
+from evaluation.merged_columns import MergedPath
 from evaluation.wide_probes import GRIDS, ElasticNetProbe, RidgeProbe
 from featurizers.kgrams import AllKGrams
 from tasks import catalogue
@@ -25,16 +25,15 @@ def main() -> None:
         ElasticNetPath(columns[::20], 0.5).solve(0, y[::20] == 1, 0.01, 10)  # compile
         for l1_ratio in L1_RATIOS:
             scores = {}
-            for way in ("merged", "every column"):
+            for way, kind in (("merged", MergedPath), ("every column", ElasticNetPath)):
                 started = time.process_time()
-                merged, n_alike, _ = merge_columns(columns) if way == "merged" else (columns, None, None)
-                path = ElasticNetPath(merged, l1_ratio, n_alike)
+                path = kind(columns, l1_ratio)
                 fitted = [path.solve(0, y == 1, C, 200) for C in GRIDS["elastic-net"]["C"]]
                 seconds = time.process_time() - started
                 n_converged = sum(converged for *_, converged in fitted)
-                scores[way] = np.array([merged @ weights + bias for weights, bias, _ in fitted[:4]])
+                scores[way] = np.array([path.X @ weights + bias for weights, bias, _ in fitted[:4]])
                 print(
-                    f"l1_ratio {l1_ratio}: {way:12} {merged.shape[1]:9,} columns {seconds:6.2f} s, "
+                    f"l1_ratio {l1_ratio}: {way:12} {path.shape[1]:9,} columns {seconds:6.2f} s, "
                     f"{n_converged} of 8 converged"
                 )
             apart = np.abs(scores["merged"] - scores["every column"]).max()
