@@ -4,7 +4,8 @@ The squared hinge loss is quadratic as long as the same documents lie inside the
 f = K b and S the documents with y_i f_i < 1, the minimum of that quadratic solves (K_SS + I / 2C) b_S = y_S, b = 0
 elsewhere. Where the solution keeps S it is the solution; else one moves towards it as far as the loss falls, and S
 changes. Conjugate gradients solve the systems, those of several neighbouring C together: one product of matrices a
-step. Each C starts from the best combination of the solutions before, so that S is known but for a few documents.
+step. Each C starts from the best combination of the solutions before, so that S is known but for a few documents; a
+large first C is reached by way of smaller ones, where S is most documents and the systems are well conditioned.
 A solution is accepted only with a small duality gap over all documents.
 
 Source: Keerthi, DeCoste, A Modified Finite Newton Method for Fast Solution of Large Scale Linear SVMs, JMLR 6
@@ -20,6 +21,8 @@ import numpy as np
 
 GAP = 1e-5  # the largest relative duality gap of a solution that is accepted
 INNER_GAP = 0.8 * GAP  # that among the documents near the margin; the others may add the rest
+FIRST = 0.6  # the first C, times the documents' mean squared length, that is solved without a solution before
+STEP = 10.0  # from one C to the next on the way to the first that is asked for
 FORCING = 0.1  # a step's system is solved until this share of the present error is left
 MAX_STEPS = 100  # Newton steps
 MAX_INNER = 300  # conjugate gradients in one of them
@@ -71,15 +74,25 @@ class NewtonPath:
         basis = np.stack([self.direction, np.where(sign > 0, self.direction, 0.0)])
         scores = np.vstack([self.direction_scores, self._scores(side, self.direction[None, side])])
         coefficients = np.zeros(2)
-        for C in _blocks(c_grid):
+        way = self._way_to(c_grid[0])
+        for k_block, C in enumerate([*way, *_blocks(c_grid)]):
             norm, signed = basis @ scores.T, sign[self.train] * scores[:, self.train]
             starts = np.empty((len(C), len(basis)))
             for k, each in enumerate(C):
                 starts[k] = coefficients = _best_combination(norm, signed, each, coefficients)
             b, at, converged = self._solve_together(starts @ basis, starts @ scores, sign, C, max_steps)
-            yield from map(Solution, b, at, converged.tolist())
+            if k_block >= len(way):
+                yield from map(Solution, b, at, converged.tolist())
             basis, scores = np.vstack([basis, b])[-N_BEFORE:], np.vstack([scores, at])[-N_BEFORE:]
             coefficients = np.eye(len(basis))[-1]
+
+    def _way_to(self, C: float) -> list[np.ndarray]:
+        """The C that are solved before a first one, one at a time."""
+        found, each = [], FIRST / self.square[self.train].mean()
+        while each * STEP**0.5 <= C:
+            found.append(np.array([each]))
+            each *= STEP
+        return found
 
     def _solve_together(
         self, b: np.ndarray, scores: np.ndarray, sign: np.ndarray, C: np.ndarray, max_steps: int

@@ -65,6 +65,18 @@ def test_the_objective_is_within_the_gap_of_the_minimum(seed: int, C: float) -> 
     np.testing.assert_allclose(rows @ weights(X, solution, 3.0), solution.scores, atol=2e-2)
 
 
+def test_what_is_solved_on_the_way_to_a_large_first_c_is_not_yielded() -> None:
+    X, positive = problem(0, spread=1.0)
+    way = NewtonPath(gram_matrix(X), np.arange(len(X)), 3.0)._way_to(100.0)
+    assert len(way) > 1 and all(C < 100 for C in way)
+    (alone,), *path = solve(X, positive, 100.0, scale=3.0), *solve(X, positive, 0.1, 1.0, 100.0, scale=3.0)
+    assert alone.converged and path[-1].converged and len(path) == 3
+    rows = np.column_stack([X / 3, np.ones(90)]).astype(np.float64)
+    sign = np.where(positive, 1.0, -1.0)
+    reached = [objective(rows, sign, weights(X, each, 3.0), 100.0) for each in (alone, path[-1])]
+    assert reached[0] == pytest.approx(reached[1], rel=1.2 * GAP)
+
+
 def test_precision_that_does_not_suffice_is_said() -> None:
     """Of 90 documents with 25 features and C = 1e5 the coefficients are huge, and cancel."""
     for seed in range(3):
