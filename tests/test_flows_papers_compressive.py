@@ -258,13 +258,19 @@ def test_table_1_has_the_papers_rows_and_the_baselines_below(
     target, right = [0, 1] * 20, [0, 1] * 18 + [1, 0] * 2
     one_label(tmp_path, "20ng", "nb", target, right, protocol="faithful", paper=figures.PAPER)
     one_label(tmp_path, "imdb", "tfidf", target, right[::-1])
+    one_label(tmp_path, "imdb", "compressive", target, right, request={"probe": "elastic-net"})
     exhibit = compressive.table_1(tmp_path)
     assert exhibit is not None
     claims = [claim for claim in CLAIMS.values() if claim.id.startswith("cfl-2013/table-1")]
-    assert [row[1] for row in exhibit.rows] == [*(claim.method for claim in claims), "tfidf"]
+    assert [row[1] for row in exhibit.rows] == [
+        *(claim.method for claim in claims),
+        "tfidf",
+        "compressive",
+    ]
     by_name = {(row[0], row[1]): row for row in exhibit.rows}
     naive_bayes = by_name["20ng", "Naive Bayes"]
     assert naive_bayes[3:5] == [81.8, 90.0] and naive_bayes[5] < 90 < naive_bayes[6]
     assert by_name["20ng", "DRBM"][4:8] == [None, None, None, "not runnable"]
     assert by_name["imdb", "tfidf"][2:5] == ["honest", None, 10.0]
-    assert "2 of " in exhibit.caption and "Naive Bayes" in picture(exhibit, tmp_path)
+    assert by_name["imdb", "compressive"][2] == "honest, elastic-net"
+    assert "3 of " in exhibit.caption and "Naive Bayes" in picture(exhibit, tmp_path)

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flows.cells import PROBE
 from flows.papers import Done, Exhibit, done
 from flows.papers import _compressive_drawings as drawings
 from flows.papers import _compressive_figures as figures
@@ -87,7 +88,8 @@ def _published(home: Path, entry: "Entry") -> list[Any]:
 def _baseline(home: Path, cell: "Cell", row: dict[str, Any]) -> list[Any]:
     accuracy = round(100 * row["metrics"]["accuracy"], 2)
     about = _about(home, row | {"key": cell.key})
-    return [cell.dataset, cell.method, "honest", None, accuracy, None, None, "", *about]
+    protocol = "honest" if cell.probe in (None, PROBE) else f"honest, {cell.probe}"
+    return [cell.dataset, cell.method, protocol, None, accuracy, None, None, "", *about]
 
 
 def _about(home: Path, row: Mapping[str, Any]) -> list[Any]:
