@@ -3,7 +3,8 @@
 With w = sum_i b_i x_i, scores f = K b, targets t_i of 0 or 1 and p_i = 1 / (1 + exp(-f_i)), the solution has
 b = C (t - p). The difference r = C (t - p) - b is what is left to do: C (t - p) is a point of the dual problem, and by
 Fenchel's equality the duality gap is r.Kr / 2. Newton's step solves (I + D K) step = r with D = C p (1 - p). Conjugate
-gradients solve that for all problems together: one product of matrices a step. Each C starts from the solution before.
+gradients solve that for all problems together: one product of matrices a step. Each C starts from the polynomial in
+log C through the solutions before.
 
 Source: Lin, Weng, Keerthi, Trust Region Newton Method for Large-Scale Logistic Regression, JMLR 9 (2008), in the
 coefficients of the documents as in Chapelle, Training a Support Vector Machine in the Primal, Neural Computation 19
@@ -16,13 +17,14 @@ from scipy.special import expit
 
 from evaluation.finite_newton import FORCING, GAP, INNER_GAP, MAX_INNER
 
+N_BEFORE = 4  # solutions that the next is extrapolated from
 ROUNDS = 3  # at most, of starting again with scores that do not add up along the steps, but are computed anew
 ROWS = 512  # of the Gram matrix that are in float64 at a time
 SHORTEST = 1e-6  # share of Newton's step, below which rounding keeps the objective from falling
 
 
 class LogisticNewton:
-    """The problems of one set of documents, all with the same C, solved again from their last solution.
+    """The problems of one set of documents, all with the same C, solved again from their last solutions.
 
     minimise |w|^2/2 + b^2/2 + C sum_i log(1 + exp(-y_i (w.x_i/scale + b)))
 
@@ -34,16 +36,16 @@ class LogisticNewton:
 
     def __init__(self, gram: np.ndarray, scale: float, *, narrow: bool = False) -> None:
         self.gram, self.factor, self.narrow = gram, 1 / scale**2, narrow
-        self._b = self._scores = np.empty((0, len(gram)))
+        self._before: list[tuple[float, np.ndarray, np.ndarray]] = []  # C, b, scores, the newest last
 
     def solve(self, targets: np.ndarray, C: float, max_steps: int) -> tuple[np.ndarray, np.ndarray]:
         """Solve all problems: coefficients b float64 (n_problems, n_documents), and whether each converged.
 
         targets: bools (n_problems, n_documents). As long as their number stays the same, so do the problems.
         """
-        if self._b.shape != targets.shape:
-            self._b, self._scores = np.zeros(targets.shape), np.zeros(targets.shape)
-        b, scores = self._b, self._scores
+        if not self._before or self._before[-1][1].shape != targets.shape:
+            self._before = [(C, np.zeros(targets.shape), np.zeros(targets.shape))]
+        b, scores = self._start(targets, C)
         left = np.arange(len(b))
         for _ in range(ROUNDS):
             b[left], scores[left] = self._descend(b[left], scores[left], targets[left], C, max_steps)
@@ -53,7 +55,25 @@ class LogisticNewton:
             left = left[gap > GAP * _objective(_dot(b[left], scores[left]), scores[left], targets[left], C)]
             if not len(left):
                 break
+        others = [one for one in self._before if one[0] != C]
+        self._before = [*others[1 - N_BEFORE :], (C, b, scores)]
         return b.copy(), ~np.isin(np.arange(len(b)), left)
+
+    def _start(self, targets: np.ndarray, C: float) -> tuple[np.ndarray, np.ndarray]:
+        """The b and scores of the lowest objective, problem by problem, that the solutions before extrapolate to."""
+        places = np.log([one[0] for one in self._before])
+        _, b, scores = self._before[-1]
+        b, scores = b.copy(), scores.copy()
+        lowest = _objective(_dot(b, scores), scores, targets, C)
+        for n in range(2, len(places) + 1):
+            gaps = places[-n:, None] - places[-n:] + np.eye(n)
+            to_others = np.where(np.eye(n, dtype=bool), 1.0, np.log(C) - places[-n:])
+            weights = (to_others / gaps).prod(axis=1)
+            b_there, at = (np.tensordot(weights, [one[i] for one in self._before[-n:]], 1) for i in (1, 2))
+            value = _objective(_dot(b_there, at), at, targets, C)
+            lower = value < lowest
+            b[lower], scores[lower], lowest = b_there[lower], at[lower], np.minimum(value, lowest)
+        return b, scores
 
     def _descend(
         self, b: np.ndarray, scores: np.ndarray, targets: np.ndarray, C: float, max_steps: int
@@ -73,7 +93,7 @@ class LogisticNewton:
             )
             if not len(left):
                 break
-            step = self._solve(C * p * (1 - p), rest, image)
+            step = self._solve(C * p * (1 - p), rest, image, 0.6 * INNER_GAP * value)
             change = self._times(step)
             slope, cross, curve = _dot(rest, change), _dot(step, f), _dot(step, change)
             share, falls = np.ones(len(left)), np.zeros(len(left), dtype=bool)
@@ -88,14 +108,18 @@ class LogisticNewton:
             left = left[falls]
         return b, scores
 
-    def _solve(self, weight: np.ndarray, right: np.ndarray, image: np.ndarray) -> np.ndarray:
+    def _solve(
+        self, weight: np.ndarray, right: np.ndarray, image: np.ndarray, enough: np.ndarray
+    ) -> np.ndarray:
         """Solve (I + D K) step = right for each problem until FORCING of the error is left; weight: D, image: K right.
+
+        enough: squares of errors (n_problems,) that need not be smaller.
 
         Conjugate gradients in the inner product x.Ky: those in the features, where the error is the gradient's.
         """
         step, error, way, at_way = np.zeros(right.shape), right.copy(), right.copy(), image.copy()
         size = _dot(error, image)
-        goal = FORCING**2 * size
+        goal = np.maximum(FORCING**2 * size, enough)
         going = np.flatnonzero(size > 0)
         for _ in range(MAX_INNER):
             if not len(going):

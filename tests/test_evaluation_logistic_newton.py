@@ -13,7 +13,7 @@ from evaluation import probes
 from evaluation.finite_newton import GAP
 from evaluation.gram import gram_matrix
 from evaluation.linear_probe import CONSTANT
-from evaluation.logistic_newton import LogisticNewton
+from evaluation.logistic_newton import N_BEFORE, LogisticNewton
 from evaluation.probes import LogisticRegressionProbe
 
 
@@ -71,6 +71,25 @@ def test_a_path_ends_where_a_first_c_does_and_problems_do_not_change_each_other(
     for label in range(3):
         alone, _ = newton(X).solve(targets[label : label + 1], 30.0, 100)
         np.testing.assert_allclose((X @ X.T + 1) @ alone[0], scores[:, label], atol=0.05)
+
+
+def test_a_path_starts_nearer_than_the_solution_before_and_ends_at_the_minimum() -> None:
+    X, targets = problem(6)
+    rows = np.column_stack([X, np.ones(len(X))]).astype(np.float64)
+    path, before = newton(X), np.zeros(targets.shape)
+    for k, C in enumerate((10.1, 20.1, 30.1, 40.1, 50.1, 60.1)):
+        if k:
+            start, scores = path._start(targets, C)
+            np.testing.assert_allclose(scores, start @ rows @ rows.T, atol=1e-2)
+            for label, target in enumerate(targets):
+                least = lowest(rows, target, C)
+                ahead, behind = (objective(rows, target, b[label] @ rows, C) - least for b in (start, before))
+                assert ahead <= (behind / 10 if k > 1 else behind * (1 + 1e-9))
+        before, converged = path.solve(targets, C, 100)
+        assert converged.all()
+        for own, target in zip(before, targets, strict=True):
+            assert objective(rows, target, own @ rows, C) <= lowest(rows, target, C) * (1 + 1.2 * GAP)
+    assert len(path._before) == N_BEFORE
 
 
 def test_too_few_steps_are_said() -> None:
