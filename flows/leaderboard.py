@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby
@@ -61,6 +62,7 @@ class Summary:
     n_failed: int
     errors: Sequence[str]
     is_best: bool = False
+    probe: str | None = None
     settings: tuple[str, ...] = ()
     apart: Sequence[str] = ()
 
@@ -141,14 +143,24 @@ def settings_of(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _told_apart(summaries: Sequence[Summary]) -> list[Summary]:
-    """Give summaries of one method, tuned alike, the words by which their settings differ."""
+    """Give summaries the words by which their settings differ: of one method, tuned alike, all; else the probe alone.
+
+    The probe is told where it is not the commonest of the table.
+    """
     alike: dict[tuple[Any, ...], list[Summary]] = {}
+    probes: dict[tuple[str, str], Counter[str]] = {}
     for s in summaries:
         alike.setdefault((s.dataset, s.protocol, s.method, s.trials), []).append(s)
+        if s.probe:
+            probes.setdefault((s.dataset, s.protocol), Counter())[s.probe] += 1
     told = []
     for group in alike.values():
+        counts = probes.get((group[0].dataset, group[0].protocol), Counter())
+        commonest = max(counts, key=lambda probe: (counts[probe], probe), default=None)
         shared = set(group[0].settings).intersection(*(s.settings for s in group))
-        told += [replace(s, apart=[word for word in s.settings if word not in shared]) for s in group]
+        for s in group:
+            own = {s.probe} - {commonest}
+            told.append(replace(s, apart=[word for word in s.settings if word not in shared or word in own]))
     return told
 
 
@@ -181,6 +193,7 @@ def _summary(group: Group, rows: list[Mapping[str, Any]]) -> Summary:
         on_border=sorted({name for row in done for name in row.get("on_border", ())}),
         n_failed=len(rows) - len(done),
         errors=sorted({str(row["error"]) for row in rows if row["error"]}),
+        probe=rows[0].get("probe"),
         settings=settings,
     )
 

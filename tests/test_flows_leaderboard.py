@@ -92,7 +92,7 @@ def test_runs_that_were_asked_for_differently_are_never_averaged() -> None:
         "lsi (elastic-net)",
         f"lsi ({probe}, dcot-2012)",
         f"lsi ({probe}, 2.5 s of search)",
-        "tfidf",
+        "tfidf (elastic-net)",
     ]
 
 
@@ -126,6 +126,13 @@ def test_data_sets_protocols_and_trials_are_kept_apart() -> None:
     assert sum(s.is_best for s in summaries) == 3
     assert printed(rows).count(" protocol") == 3
     assert "a (20 trials)" in printed(rows)
+
+
+def test_a_classifier_that_is_not_the_tables_commonest_is_told() -> None:
+    rows = [row(name, 0.5, probe="linear-svm") for name in "ab"] + [row("nb", 0.4, probe=None)]
+    assert [s.label for s in summarise(rows)] == ["a", "b", "nb"]
+    rows += [row("c", 0.7, probe="elastic-net"), row("c", 0.6, probe="elastic-net", dataset="r52")]
+    assert [s.label for s in summarise(rows)] == ["c", "c (elastic-net)", "a", "b", "nb"]
 
 
 def test_nothing_succeeded() -> None:
