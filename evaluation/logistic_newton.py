@@ -13,6 +13,7 @@ Learning 61 (2005).
 """
 
 import numpy as np
+from scipy.interpolate import krogh_interpolate
 from scipy.special import expit
 
 from evaluation.finite_newton import FORCING, GAP, INNER_GAP, MAX_INNER
@@ -66,9 +67,7 @@ class LogisticNewton:
         b, scores = b.copy(), scores.copy()
         lowest = _objective(_dot(b, scores), scores, targets, C)
         for n in range(2, len(places) + 1):
-            gaps = places[-n:, None] - places[-n:] + np.eye(n)
-            to_others = np.where(np.eye(n, dtype=bool), 1.0, np.log(C) - places[-n:])
-            weights = (to_others / gaps).prod(axis=1)
+            weights = krogh_interpolate(places[-n:], np.eye(n), np.log(C))
             b_there, at = (np.tensordot(weights, [one[i] for one in self._before[-n:]], 1) for i in (1, 2))
             value = _objective(_dot(b_there, at), at, targets, C)
             lower = value < lowest
@@ -93,7 +92,8 @@ class LogisticNewton:
             )
             if not len(left):
                 break
-            step = self._solve(C * p * (1 - p), rest, image, 0.6 * INNER_GAP * value)
+            enough = 2 * (0.3 * INNER_GAP * value)  # the gap is half of the square
+            step = self._solve(C * p * (1 - p), rest, image, enough)
             change = self._times(step)
             slope, cross, curve = _dot(rest, change), _dot(step, f), _dot(step, change)
             share, falls = np.ones(len(left)), np.zeros(len(left), dtype=bool)

@@ -148,19 +148,18 @@ def _told_apart(summaries: Sequence[Summary]) -> list[Summary]:
     The probe is told where it is not the commonest of the table.
     """
     alike: dict[tuple[Any, ...], list[Summary]] = {}
-    probes: dict[tuple[str, str], Counter[str]] = {}
     for s in summaries:
         alike.setdefault((s.dataset, s.protocol, s.method, s.trials), []).append(s)
-        if s.probe:
-            probes.setdefault((s.dataset, s.protocol), Counter())[s.probe] += 1
+    counts = Counter((s.dataset, s.protocol, s.probe) for s in summaries if s.probe)
+    # Of each table the last, which has the highest count, stays.
+    commonest = {key[:2]: key[2] for key in sorted(counts, key=lambda key: (counts[key], key))}
     told = []
     for group in alike.values():
-        counts = probes.get((group[0].dataset, group[0].protocol), Counter())
-        commonest = max(counts, key=lambda probe: (counts[probe], probe), default=None)
         shared = set(group[0].settings).intersection(*(s.settings for s in group))
         for s in group:
-            own = {s.probe} - {commonest}
-            told.append(replace(s, apart=[word for word in s.settings if word not in shared or word in own]))
+            is_told = s.probe != commonest.get((s.dataset, s.protocol))
+            words = [w for w in s.settings if w not in shared or (is_told and w == s.probe)]
+            told.append(replace(s, apart=words))
     return told
 
 
