@@ -48,7 +48,7 @@ DROPPED = -1.0  # in place of w: a pointer that the relaxation leaves out
 
 
 class Relaxation:
-    """The iteration's state: alpha, float32 (n_words,), and w beside D, float32 (n_words, max_length, 2).
+    """The iteration's state: alpha, float32 (n_words,), and w beside D, float32 (max_length, n_words, 2).
 
     alpha: prices of words to begin with, float (n_words,). span: a cover that w begins as.
     """
@@ -60,7 +60,7 @@ class Relaxation:
         self.step = max(pointer_cost, SMALLEST_STEP)
         self.alpha = alpha.astype(np.float32)
         self._ahead = self.alpha.copy()  # 2 alpha - (alpha before)
-        self._state = np.zeros((*index.kgram.shape, 2), dtype=np.float32)
+        self._state = np.zeros((*index.kgram.T.shape, 2), dtype=np.float32)
         self._state[:, :, 1] = 1
         _begin(index.kgram, index.words, np.bincount(index.words), pointer_cost, costs, span, self._state)
 
@@ -103,13 +103,13 @@ def _begin(
         alone = 0.0
         for t in range(1, kgram.shape[1] + 1):
             if kgram[i, t - 1] == OUTSIDE:
-                state[i, t - 1, 0] = DROPPED
+                state[t - 1, i, 0] = DROPPED
                 continue
             alone += pointer + 1.0 / counts[words[i + t - 1]]
             if span[i] == t:
-                state[i, t - 1, 0] = 1
+                state[t - 1, i, 0] = 1
             elif kgram[i, t - 1] == ONCE and t > 1 and alone <= pointer + costs[t - 1] - 0.5:
-                state[i, t - 1, 0] = DROPPED
+                state[t - 1, i, 0] = DROPPED
 
 
 @kernel
@@ -136,8 +136,8 @@ def _step_repeated(
         c, total = costs[t - 1], 0.0
         for o in range(len(places)):
             i = places[o]
-            weight = state[i, t - 1, 1]
-            value = rho * state[i, t - 1, 0] - weight * pointer
+            weight = state[t - 1, i, 1]
+            value = rho * state[t - 1, i, 0] - weight * pointer
             for j in range(i, i + t):
                 value += ahead[j]
             q[o] = max(value, np.float32(0.0))
@@ -146,8 +146,8 @@ def _step_repeated(
         level = 0.0 if total <= c else _level(q[: len(places)], inverse, c, rho)
         for o in range(len(places)):
             new = min(q[o] / rho, level * inverse[o])
-            if state[places[o], t - 1, 0] != new:  # most stay 0, and memory is written slowly
-                state[places[o], t - 1, 0] = new
+            if state[t - 1, places[o], 0] != new:  # most stay 0, and memory is written slowly
+                state[t - 1, places[o], 0] = new
 
 
 @kernel
@@ -186,9 +186,9 @@ def _step_once(
             if kgram[i, t - 1] == OUTSIDE:
                 break
             value += ahead[i + t - 1]
-            if kgram[i, t - 1] == ONCE and state[i, t - 1, 0] >= 0:
-                price = state[i, t - 1, 1] * (pointer + costs[t - 1])
-                state[i, t - 1, 0] = max(0.0, state[i, t - 1, 0] + (value - price) / rho)
+            if kgram[i, t - 1] == ONCE and state[t - 1, i, 0] >= 0:
+                price = state[t - 1, i, 1] * (pointer + costs[t - 1])
+                state[t - 1, i, 0] = max(0.0, state[t - 1, i, 0] + (value - price) / rho)
 
 
 @kernel
@@ -209,6 +209,6 @@ def _round(
 ) -> None:
     for g in range(begin, end):
         for o in range(start[g], start[g + 1]):
-            if state[where[o], lengths[g] - 1, 0] > 0.5:
+            if state[lengths[g] - 1, where[o], 0] > 0.5:
                 opened[g] = True
                 break

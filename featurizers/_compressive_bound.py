@@ -25,10 +25,10 @@ def lower_bound(
     index: Index, pointer_cost: float, costs: np.ndarray, alpha: np.ndarray, rounds: int = ROUNDS
 ) -> float:
     """Return a bound below which no cover of the corpus can cost, from prices of words alpha, float (n_words,)."""
-    prices = alpha.astype(np.float64)
-    parts = np.empty(index.kgram.shape, dtype=np.float32)
-    parts[:] = costs  # a k-gram that occurs once bears its entry alone
-    parts[index.kgram == OUTSIDE] = np.inf
+    prices = alpha.astype(np.float32)
+    parts = np.empty(index.kgram.T.shape, dtype=np.float32)
+    parts[:] = costs[:, None]  # a k-gram that occurs once bears its entry alone
+    parts[index.kgram.T == OUTSIDE] = np.inf
     best = 0.0
     for _ in range(rounds):
         places = (index.start, index.where, index.lengths, prices, pointer_cost, costs, parts)
@@ -80,7 +80,7 @@ def _split(
                 break
             mu += excess / n_above
         for o in range(len(places)):
-            parts[places[o], t - 1] = max(worth[o] - mu, 0.0) * LESS
+            parts[t - 1, places[o]] = max(worth[o] - mu, 0.0) * LESS
 
 
 @kernel
@@ -88,7 +88,7 @@ def _cover(
     offsets: np.ndarray, begin: int, end: int, parts: np.ndarray, pointer: float, prices: np.ndarray
 ) -> float:
     """Return the cost of the cheapest covers; prices become the mean of the differences from both ends."""
-    k = parts.shape[1]
+    k = parts.shape[0]
     longest = 0
     for d in range(begin, end):
         longest = max(longest, offsets[d + 1] - offsets[d])
@@ -102,12 +102,12 @@ def _cover(
         for s in range(n):
             cheapest = np.inf
             for t in range(min(k, n - s), 0, -1):
-                cheapest = min(cheapest, pointer + parts[low + s, t - 1])
+                cheapest = min(cheapest, pointer + parts[t - 1, low + s])
                 ahead[s + t] = min(ahead[s + t], ahead[s] + cheapest)
         for e in range(n, 0, -1):
             cheapest = np.inf
             for t in range(min(k, e), 0, -1):
-                cheapest = min(cheapest, pointer + parts[low + e - t, t - 1])
+                cheapest = min(cheapest, pointer + parts[t - 1, low + e - t])
                 behind[e - t] = min(behind[e - t], behind[e] + cheapest)
         total += ahead[n]
         for j in range(n):

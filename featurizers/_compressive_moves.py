@@ -22,15 +22,13 @@ class State(NamedTuple):
     """A cover that is being changed, and prices.
 
     kgram, offsets: as in `Index`. span: uint8 (n_words,). usage: int32 (n_kgrams,), pointers of the cover to each
-    k-gram. entry: float64 (n_kgrams,), what each costs in the dictionary; costs: float64 (max_length,), the same by
-    length. pointer: the price of a pointer.
+    k-gram. costs: float64 (max_length,), of an entry of 1, 2, ... words in the dictionary. pointer: the price of one.
     """
 
     kgram: np.ndarray
     offsets: np.ndarray
     span: np.ndarray
     usage: np.ndarray
-    entry: np.ndarray
     costs: np.ndarray
     pointer: float
 
@@ -88,7 +86,7 @@ def try_each(state: State, places: Places, candidates: np.ndarray, add: bool, ma
             step, n_log = _cover_again(state, first, low, high, g, price, scratch, log, n_log)
             change += step
             # What is left of a drop can save the entry at most.
-            if n_log > LOG - room or (not add and change > state.entry[g]):
+            if n_log > LOG - room or (not add and change > state.costs[places.lengths[g] - 1]):
                 change = np.inf
                 break
         if change < -SMALL:
@@ -185,12 +183,10 @@ def _plan(
             g = state.kgram[low + s, t - 1]
             if g == OUTSIDE:
                 continue
-            if g == ONCE:
+            if g == ONCE or (g != special and state.usage[g] == 0):
                 cost = state.pointer + state.costs[t - 1]
-            elif g == special:
-                cost = price
             else:
-                cost = state.pointer if state.usage[g] > 0 else state.pointer + state.entry[g]
+                cost = price if g == special else state.pointer
             if cost < cheapest:
                 cheapest, longest = cost, t
             j = min(s + t, n)
@@ -202,21 +198,21 @@ def _plan(
 @kernel
 def _release(state: State, s: int) -> float:
     """Count one user less of the k-gram that the pointer at s uses; return what that saves of the dictionary."""
-    g = state.kgram[s, state.span[s] - 1]
-    if g < 0:
-        return state.costs[state.span[s] - 1]
-    state.usage[g] -= 1
-    return state.entry[g] if state.usage[g] == 0 else 0.0
+    t = state.span[s]
+    g = state.kgram[s, t - 1]
+    if g >= 0:
+        state.usage[g] -= 1
+    return state.costs[t - 1] if g < 0 or state.usage[g] == 0 else 0.0
 
 
 @kernel
 def _claim(state: State, s: int) -> float:
     """Count one user more of the k-gram that the pointer at s uses; return what the dictionary grows by."""
-    g = state.kgram[s, state.span[s] - 1]
-    if g < 0:
-        return state.costs[state.span[s] - 1]
-    state.usage[g] += 1
-    return state.entry[g] if state.usage[g] == 1 else 0.0
+    t = state.span[s]
+    g = state.kgram[s, t - 1]
+    if g >= 0:
+        state.usage[g] += 1
+    return state.costs[t - 1] if g < 0 or state.usage[g] == 1 else 0.0
 
 
 @kernel

@@ -26,7 +26,7 @@ def project(
     rho: float,
 ) -> float:
     """Set alpha of the documents begin ... end - 1, and ahead = 2 alpha - (alpha before); return sum |change|."""
-    k = state.shape[1]
+    k = state.shape[0]
     longest = 0
     for d in range(begin, end):
         longest = max(longest, offsets[d + 1] - offsets[d])
@@ -64,7 +64,7 @@ def _system(
     low: int, n: int, state: np.ndarray, alpha: np.ndarray, rho: float, H: np.ndarray, b: np.ndarray
 ) -> None:
     """H[j, t] = how many pointers cover both the words j and j + t; b = H alpha + rho (1 - X w)."""
-    k = state.shape[1]
+    k = state.shape[0]
     for j in range(n):
         b[j] = rho
         for t in range(k):
@@ -72,9 +72,9 @@ def _system(
     for s in range(n):
         n_longer, w = 0, 0.0  # pointers from s over its first t words
         for t in range(min(k, n - s), 0, -1):
-            if state[low + s, t - 1, 0] >= 0:
+            if state[t - 1, low + s, 0] >= 0:
                 n_longer += 1
-                w += state[low + s, t - 1, 0]
+                w += state[t - 1, low + s, 0]
             b[s + t - 1] -= rho * w
             for u in range(t):
                 H[s + u, t - 1 - u] += n_longer

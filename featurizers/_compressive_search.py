@@ -39,7 +39,7 @@ def improve(
     """Lower the cost of the cover `span` in place, until a round changes next to nothing; return the fall."""
     usage = usage_of(index, span)
     entry = costs[index.lengths - 1]
-    state = State(index.kgram, index.offsets, span, usage, entry, costs, pointer_cost + FREE)
+    state = State(index.kgram, index.offsets, span, usage, costs, pointer_cost + FREE)
     places = Places(index.start, index.where, index.lengths)
     scale = pointer_cost * np.count_nonzero(span) + entry[usage > 0].sum()
     total = 0.0

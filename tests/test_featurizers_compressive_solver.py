@@ -183,15 +183,15 @@ def test_z_step_is_the_nonnegative_minimum_of_equation_6() -> None:
     """H, the right side and the solution, from the pointers' matrix X and scipy's non-negative least squares."""
     rng = np.random.default_rng(5)
     n, k, rho = 12, 4, 0.7
-    state = np.ones((n, k, 2), dtype=np.float32)
-    state[:, :, 0] = rng.random((n, k)) * (rng.random((n, k)) < 0.3)
+    state = np.ones((k, n, 2), dtype=np.float32)
+    state[:, :, 0] = rng.random((k, n)) * (rng.random((k, n)) < 0.3)
     columns, w = [], []
     for s, t in itertools.product(range(n), range(k)):
         if s + t >= n or (t > 0 and rng.random() < 0.2):
-            state[s, t, 0] = -1
+            state[t, s, 0] = -1
         else:
             columns.append([s <= j <= s + t for j in range(n)])
-            w.append(state[s, t, 0])
+            w.append(state[t, s, 0])
     X = np.array(columns, dtype=float).T
     before = (rng.random(n) * (rng.random(n) < 0.6)).astype(np.float32)
     b = X @ X.T @ before + rho * (1 - X @ w)
