@@ -38,14 +38,15 @@ from evaluation.verdicts import (
 from flows.cells import Request
 from flows.leaderboard import KNOWN
 from flows.measure import COMPRESSED, MEGABYTES, SAVED, Measurement, Results, is_learned, is_random
+from flows.recorded_seeds import with_recorded
 from tasks import InputError, catalogue
 from tasks.isolate import CellError
 from tasks.recipe import PROJECT
 
 MEASURED = PROJECT / "evaluation" / "measured.csv"
 COLUMNS = (
-    "id", "value", "compared", "low", "high", "basis", "comparisons", "seeds", "trials", "params", "protocol", "paper",
-    "cells", "runs", "data_sha256", "commit", "hardware", "command", "recorded",
+    "id", "value", "compared", "low", "high", "basis", "comparisons", "seeds", "each", "trials", "params", "protocol",
+    "paper", "cells", "runs", "data_sha256", "commit", "hardware", "command", "recorded",
 )  # fmt: skip
 N_SEEDS = 5  # of a method that draws random numbers, as many as SCDV's authors ran
 N_TIMED = 3
@@ -112,6 +113,8 @@ def ledger(home: Path, claims: Sequence[Claim]) -> list[Entry]:
         fresh, missing = None, None
         try:
             fresh = results.measure(claim, every)
+            if fresh and claim.id in records:
+                fresh = with_recorded(fresh, records[claim.id])
         except (InputError, CellError, OSError) as error:  # its predictions are gone
             missing = " ".join(str(error).split())
         recorded = _recorded(records[claim.id]) if claim.id in records else None
@@ -282,13 +285,15 @@ def _record(home: Path, id_: str, found: Measurement) -> dict[str, str]:
         return "" if value is None else repr(round(value, 6))
 
     rows = found.rows
-    row = rows[0]
+    row = next(row for row in rows if "hardware" not in row)  # made here, not recorded
     corpus = Store(home / "store").open(row["corpus"]) if "corpus" in row else Run(home, row).open("corpus")
     digests = corpus.json("corpus")["sha256"]
     pairs = [[c.pair, round(c.difference, 6), round(c.p, 6)] for c in found.comparisons]
     trials = sorted({int(row["trials"]) for row in rows})
     options = f" --trials {trials[-1]}" if trials[-1] else ""
     cells = {f"{row['method']} seed {row['seed']}": row["params"] for row in rows} if not pairs else {}
+    each = {str(seed): round(value, 6) for seed, value in found.each.items()}
+    here = hardware_here()
     return {
         "id": id_,
         "value": text(found.value),
@@ -298,6 +303,7 @@ def _record(home: Path, id_: str, found: Measurement) -> dict[str, str]:
         "basis": found.basis,
         "comparisons": json.dumps(pairs) if pairs else "",
         "seeds": " ".join(map(str, sorted({row["seed"] for row in rows}))),
+        "each": json.dumps(each) if each else "",
         "trials": " ".join(map(str, trials)),
         "params": json.dumps(cells, sort_keys=True),
         "protocol": rows[0]["protocol"],
@@ -306,7 +312,7 @@ def _record(home: Path, id_: str, found: Measurement) -> dict[str, str]:
         "runs": " ".join(row["run_id"] or "-" for row in rows),
         "data_sha256": " ".join(f"{name}={digest}" for name, digest in sorted(digests.items())),
         "commit": git_commit(),
-        "hardware": hardware_here(),
+        "hardware": "; ".join(dict.fromkeys(row.get("hardware", here) for row in rows)),
         "command": row.get("command", f"textbench claims {id_} --run{options} --record"),
         "recorded": datetime.now(UTC).strftime("%Y-%m-%d"),
     }

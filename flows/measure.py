@@ -37,7 +37,8 @@ class Measurement:
     """What was measured for a claim, in its unit.
 
     `value` is the figure; `compared`, between `low` and `high` (None: no interval), is what is judged: the figure, a
-    difference or a ratio, as `basis` says. An order has `comparisons` instead. `rows` are the runs behind it.
+    difference or a ratio, as `basis` says. An order has `comparisons` instead. `rows` are the runs behind it. Where the
+    figure is a mean over seeds, `each` has that of every seed, in the order of `rows`.
     """
 
     basis: str
@@ -47,6 +48,7 @@ class Measurement:
     high: float | None = None
     comparisons: Sequence[Comparison] = ()
     rows: Sequence[Row] = field(default=(), repr=False)
+    each: Mapping[int, float] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         """Return it as JSON values, the runs by seed, parameters, MLflow id and key."""
@@ -120,7 +122,7 @@ class Results:
             return self._size(claim)
         if is_learned(claim):
             values, rows = self._learned.get(claim.id, ((), ()))
-            return _over_seeds(values, rows) if values else None
+            return over_seeds(values, rows) if values else None
         return self._figure(claim) if claim.metric_here else None
 
     @cached_property
@@ -143,7 +145,7 @@ class Results:
             if metric in testable(is_several(tables[0])):
                 mean = math.fsum(values) / len(values)
                 return _bootstrapped(claim, [tally(tables, metric)], mean, rows, "documents")
-        return _over_seeds(values, rows)
+        return over_seeds(values, rows)
 
     def _class_rate(self, claim: Claim) -> Measurement | None:
         """The rate of a class, judged as difference to bag of words on the seeds that both ran."""
@@ -207,7 +209,7 @@ class Results:
             else:
                 dense = sum(4 * math.prod(features.matrix(part).shape) for part in parts)
                 values.append(100 * (1 - stored / dense))
-        return _over_seeds(values, rows) if rows else None
+        return over_seeds(values, rows) if rows else None
 
     def _seconds(self, claim: Claim, claims: Mapping[str, Claim]) -> Measurement | None:
         """The ratio of two methods' seconds in one stage of one timed run, the geometric mean over its seeds."""
@@ -276,13 +278,14 @@ class Results:
         return [point for point, _ in used], [row for _, row in used]
 
 
-def _over_seeds(values: Sequence[float], rows: Sequence[Row]) -> Measurement:
-    """Judge the mean of a figure, in the claim's unit, by Student's t interval over seeds."""
+def over_seeds(values: Sequence[float], rows: Sequence[Row]) -> Measurement:
+    """Judge the mean of a figure, in the claim's unit and one value a row, by Student's t interval over seeds."""
     from evaluation.intervals import mean_interval
 
     mean, half = mean_interval(values)
     low, high = (None, None) if math.isnan(half) else (mean - half, mean + half)
-    return Measurement("seeds", mean, mean, low, high, rows=rows)
+    each = {row["seed"]: value for row, value in zip(rows, values, strict=True)}
+    return Measurement("seeds", mean, mean, low, high, rows=rows, each=each)
 
 
 def _bootstrapped(

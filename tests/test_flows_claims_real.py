@@ -63,6 +63,11 @@ def test_the_repositorys_record_is_sound() -> None:
         assert row["data_sha256"]
         if row["low"]:
             assert float(row["low"]) <= float(row["compared"]) <= float(row["high"]), row["id"]
+        if row["each"]:
+            each = json.loads(row["each"])
+            assert " ".join(each) == row["seeds"]
+            assert len(each) == len(row["cells"].split()) == len(row["runs"].split())
+            assert sum(each.values()) / len(each) == pytest.approx(float(row["value"]), abs=1e-5)
 
 
 # Figures of one fit stand together.

@@ -51,7 +51,8 @@ def claims(
 ) -> None:
     """Show published figures beside measured ones, and by rule whether each holds.
 
-    Fresh figures are of this results folder, recorded ones of the repository.
+    Fresh figures are of this results folder, recorded ones of the repository. A mean over seeds takes in recorded seeds
+    that would come out the same today.
 
     Example: textbench claims scdv-2017/table-1/bow --run
     """
