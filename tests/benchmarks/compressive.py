@@ -125,23 +125,30 @@ def whole(documents: list[np.ndarray], pointer_cost: float) -> None:
 
 
 def growth(documents: list[np.ndarray]) -> None:
-    """How CPU seconds grow with words: the slope of their logarithms from 1,000 messages to all.
+    """How CPU seconds grow from 1,000 messages to all: the slope of their logarithms, over words and over pointers.
 
-    The smallest corpora fit in the caches and the largest do not, which lifts the exponent above that of the work.
+    The work is in pointers to k-grams that occur again, and these grow faster than words: the more text, the more of it
+    was said before.
     """
     some = np.random.default_rng(0).permutation(len(documents))
+    parts = [[documents[d] for d in some[:n]] for n in (1000, 3000, 8000, len(documents))]
+    words = [sum(map(len, part)) for part in parts]
+    pointers = [len(build_index(*concatenate(part), 5).where) for part in parts]
+    print(
+        f"words {words}, pointers to k-grams that occur again {pointers}: exponent {_slope(words, pointers):.2f}"
+    )
     for max_iter in (0, 20):
-        words, seconds = [], []
-        for n in (1000, 3000, 8000, len(documents)):
-            part = [documents[d] for d in some[:n]]
+        seconds = []
+        for part in parts:
             started = time.process_time()
             CompressiveKGrams(pointer_cost=0.5, max_iter=max_iter).fit(part)
             seconds.append(time.process_time() - started)
-            words.append(sum(map(len, part)))
-        slope = np.polyfit(np.log(words), np.log(seconds), 1)[0]
-        steps = np.diff(np.log(seconds)) / np.diff(np.log(words))
-        print(f"max_iter {max_iter}: words {words}, CPU s {np.round(seconds, 2).tolist()}, ", end="")
-        print(f"exponent {slope:.2f}; from each size to the next {np.round(steps, 2).tolist()}")
+        print(f"max_iter {max_iter}: CPU s {np.round(seconds, 2).tolist()}, exponent ", end="")
+        print(f"{_slope(words, seconds):.2f} over words, {_slope(pointers, seconds):.2f} over these pointers")
+
+
+def _slope(x: list[int], y: list[float] | list[int]) -> float:
+    return float(np.polyfit(np.log(x), np.log(y), 1)[0])
 
 
 def path(documents: list[np.ndarray]) -> None:
