@@ -25,7 +25,7 @@ def lower_bound(
     index: Index, pointer_cost: float, costs: np.ndarray, alpha: np.ndarray, rounds: int = ROUNDS
 ) -> float:
     """Return a bound below which no cover of the corpus can cost, from prices of words alpha, float (n_words,)."""
-    prices = alpha.astype(np.float32)
+    prices = alpha.astype(np.float32)  # any prices split the entries to a bound, rounded ones too
     parts = np.empty(index.kgram.T.shape, dtype=np.float32)
     parts[:] = costs[:, None]  # a k-gram that occurs once bears its entry alone
     parts[index.kgram.T == OUTSIDE] = np.inf

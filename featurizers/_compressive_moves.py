@@ -22,7 +22,8 @@ class State(NamedTuple):
     """A cover that is being changed, and prices.
 
     kgram, offsets: as in `Index`. span: uint8 (n_words,). usage: int32 (n_kgrams,), pointers of the cover to each
-    k-gram. costs: float64 (max_length,), of an entry of 1, 2, ... words in the dictionary. pointer: the price of one.
+    k-gram. costs: float64 (max_length,), of an entry of 1, 2, ... words in the dictionary. pointer: the price of a
+    pointer.
     """
 
     kgram: np.ndarray

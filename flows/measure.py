@@ -38,7 +38,7 @@ class Measurement:
 
     `value` is the figure; `compared`, between `low` and `high` (None: no interval), is what is judged: the figure, a
     difference or a ratio, as `basis` says. An order has `comparisons` instead. `rows` are the runs behind it. Where the
-    figure is a mean over seeds, `each` has that of every seed, in the order of `rows`.
+    figure is a mean over seeds, `each` has that of every seed; it and `rows` go up by seed.
     """
 
     basis: str
@@ -282,10 +282,11 @@ def over_seeds(values: Sequence[float], rows: Sequence[Row]) -> Measurement:
     """Judge the mean of a figure, in the claim's unit and one value a row, by Student's t interval over seeds."""
     from evaluation.intervals import mean_interval
 
+    by_seed = sorted(zip(rows, values, strict=True), key=lambda pair: pair[0]["seed"])
     mean, half = mean_interval(values)
     low, high = (None, None) if math.isnan(half) else (mean - half, mean + half)
-    each = {row["seed"]: value for row, value in zip(rows, values, strict=True)}
-    return Measurement("seeds", mean, mean, low, high, rows=rows, each=each)
+    each = {row["seed"]: value for row, value in by_seed}
+    return Measurement("seeds", mean, mean, low, high, rows=[row for row, _ in by_seed], each=each)
 
 
 def _bootstrapped(

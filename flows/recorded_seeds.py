@@ -18,15 +18,13 @@ def with_recorded(found: Measurement, record: Mapping[str, str]) -> Measurement:
     """Add to a fresh figure over seeds those that only its row of measured.csv has and that would be the same now."""
     if not found.each:
         return found
-    earlier = {
-        row["seed"]: (value, row)
+    earlier = [
+        (row, value)
         for row, value in _recorded(found.rows[0], record)
         if row["seed"] not in found.each and _key_now(found.rows[0], row["seed"]).startswith(row["key"])
-    }
-    fresh = zip(found.each.values(), found.rows, strict=True)
-    every = earlier | {row["seed"]: (value, row) for value, row in fresh}
-    values, rows = zip(*(every[seed] for seed in sorted(every)), strict=True)
-    return over_seeds(values, rows)
+    ]
+    values = [*found.each.values(), *(value for _, value in earlier)]
+    return over_seeds(values, [*found.rows, *(row for row, _ in earlier)])
 
 
 def _recorded(like: Row, record: Mapping[str, str]) -> list[tuple[Row, float]]:

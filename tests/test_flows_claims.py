@@ -83,7 +83,7 @@ def test_a_method_without_chance_is_bootstrapped(tmp_path: Path) -> None:
 def test_seeds_of_a_random_method_give_its_interval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(METHODS, "LDA", "lsi")
     assert catalogue.method("lsi").is_seeded
-    for seed, accuracy in enumerate((0.720, 0.722, 0.724)):
+    for seed, accuracy in ((2, 0.724), (0, 0.720), (1, 0.722)):
         one_label(tmp_path, "20ng", "lsi", TARGET, BOW, seed=seed, metrics={"accuracy": accuracy}, **FAITHFUL)
     found = entry(tmp_path, "scdv-2017/table-1/lda/accuracy")
     assert found.fresh is not None
@@ -91,6 +91,8 @@ def test_seeds_of_a_random_method_give_its_interval(tmp_path: Path, monkeypatch:
     assert found.fresh.high == pytest.approx(72.2 + 4.302653 * 0.2 / math.sqrt(3), abs=1e-4)
     assert found.verdict.kind == "reproduced"
     assert found.as_json()["measured"]["seeds"] == [0, 1, 2]
+    assert list(found.fresh.each.items()) == [(0, 72.0), (1, pytest.approx(72.2)), (2, pytest.approx(72.4))]
+    assert [row["seed"] for row in found.fresh.rows] == [0, 1, 2]
 
 
 def test_one_seed_of_a_random_method_decides_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
