@@ -26,7 +26,9 @@ def run(
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Run this one seed.", show_default=False)] = None,
-    seeds: Annotated[int | None, typer.Option(help="Run seeds 0 .. N-1.", show_default=False)] = None,
+    seeds: Annotated[
+        int | None, typer.Option(help="Run seeds 0 .. N-1.", show_default="the suite's; 3 without one")
+    ] = None,
     trials: Annotated[
         int | None,
         typer.Option(help="Settings tried for each method; 0 runs its defaults.", show_default=False),
