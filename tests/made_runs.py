@@ -6,6 +6,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+import flows.claims
 from flows.cells import Request
 from tasks.files import write_json
 from tasks.recipe import Reference
@@ -22,6 +25,14 @@ def make_corpus(job: Job) -> None:
 def make_result(job: Job) -> None:
     """Write the predictions of the parameters."""
     job.save_table("predictions", dict(job.params["columns"]))
+
+
+def empty_record(patch: pytest.MonkeyPatch, folder: Path) -> Path:
+    """Let nothing be recorded yet: measured.csv is a file of its heading alone, in a folder of the test's."""
+    path = folder / "measured.csv"
+    path.write_text(",".join(flows.claims.COLUMNS) + "\n")
+    patch.setattr(flows.claims, "MEASURED", path)
+    return path
 
 
 def finish(home: Path, dataset: str, method: str, columns: dict[str, Any], **row: Any) -> dict[str, Any]:

@@ -18,11 +18,11 @@ from evaluation.claims import METHODS, read_claims
 from evaluation.metrics import per_class
 from evaluation.tuning import choose_c, score_classifier
 from flows.cells import Request, plan
-from flows.claims import COLUMNS, Entry, choose, ledger, read_measured, record, requests
+from flows.claims import Entry, choose, ledger, read_measured, record, requests
 from flows.cli.claims import claims as command
 from flows.pieces import plan_pieces
 from tasks import InputError, catalogue
-from tests.made_runs import CLASSES, finish, one_label
+from tests.made_runs import CLASSES, empty_record, finish, one_label
 
 RNG = np.random.default_rng(0)
 TARGET = np.repeat([0, 1, 2], 400)
@@ -36,9 +36,7 @@ CEILINGS = {"reuters-random70": {"precision_at_5": 0.25, "precision_at_1": 1.0, 
 def made_ceilings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No audit is computed, and nothing is written into the repository."""
     monkeypatch.setattr(flows.claims, "_ceilings", lambda home, name: CEILINGS.get(name, {}))
-    empty = tmp_path / "measured.csv"
-    empty.write_text(",".join(COLUMNS) + "\n")
-    monkeypatch.setattr(flows.claims, "MEASURED", empty)
+    empty_record(monkeypatch, tmp_path)
 
 
 def entry(home: Path, id_: str) -> Entry:

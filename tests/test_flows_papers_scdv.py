@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 
 import flows.claims
+import flows.recorded_seeds
 import tasks.store
 from evaluation.claims import read_claims
 from evaluation.metrics import per_class
 from flows.cells import Cell, plan
-from flows.claims import COLUMNS, Entry, choose, ledger, record
+from flows.claims import Entry, choose, ledger, record
 from flows.papers import Exhibit, scdv
 from flows.papers._scdv_words import PRINTED, nearest_topic
 from flows.pieces import Piece, plan_pieces
@@ -26,7 +27,7 @@ from flows.suites import parts
 from tasks.senses import PUBLISHED
 from tasks.store import Job, Store
 from tests import made_runs
-from tests.made_runs import CLASSES, finish, one_label
+from tests.made_runs import CLASSES, empty_record, finish, one_label
 
 T_2, T_1 = 4.3026527297, 12.7062047364  # Student's t at 97.5 percent, of three runs and of two
 FAITHFUL = {"protocol": "faithful", "paper": "scdv-2017"}
@@ -92,8 +93,8 @@ def write_corpus(job: Job) -> None:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def quick() -> Iterator[None]:
-    """Nothing is audited, no child is started, and what is planned is kept: 400 keys take seconds."""
+def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Nothing is audited, recorded or run in a child, and what is planned is kept: 400 keys take seconds."""
     kept: dict[str, list[Cell]] = {}
 
     def planned(request: Any) -> list[Cell]:
@@ -105,6 +106,7 @@ def quick() -> Iterator[None]:
         patch.setattr(flows.claims, "_ceilings", lambda home, name: {})
         patch.setattr(made_runs, "Store", partial(Store, isolated=False))
         patch.setattr("flows.cells.plan", planned)
+        empty_record(patch, tmp_path_factory.mktemp("record"))
         yield
 
 
@@ -195,6 +197,23 @@ def test_table_1_holds_published_and_measured_figures(shown: dict[str, Exhibit])
     # The published row is that of sums; means of vectors are another method.
     assert (rows["BoWV"]["method"], rows["BoWV"]["accuracy"]) == (BOWV, pytest.approx(81.5))
     assert rows["BoWV"]["to"] == pytest.approx(81.5 + T_1 * 0.5, abs=1e-3)
+
+
+def test_table_1_counts_recorded_seeds_in_all_its_figures(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = empty_record(monkeypatch, tmp_path)
+    assert record(home, [entry(home, "scdv-2017/table-1/scdv/accuracy")]) == 1
+    (row,) = csv.DictReader(io.StringIO(path.read_text()))
+    keys = row["cells"].split()
+    monkeypatch.setattr(flows.recorded_seeds, "_cell_key", lambda asked, seed: keys[seed])
+    one_label(tmp_path / "alone", "20ng", "scdv", TARGET, SCDV[0], **FAITHFUL)
+    (alone,) = [exhibit for exhibit in scdv.exhibits(tmp_path / "alone") if exhibit.name == "table-1"]
+    (own,) = table(alone)
+    accuracies = [100 * float(np.mean(predicted == TARGET)) for predicted in SCDV]
+    half = T_2 * stdev(accuracies) / math.sqrt(3)
+    assert (own["runs"], own["accuracy"]) == (3, pytest.approx(mean(accuracies), abs=1e-3))
+    assert own["accuracy from"] == pytest.approx(mean(accuracies) - half, abs=1e-3)
 
 
 def test_table_2_marks_differences(shown: dict[str, Exhibit]) -> None:
@@ -323,12 +342,7 @@ def test_claims_are_answered_by_pieces(home: Path, id_: str, value: float, kind:
     assert found.as_json()["measured"]["seeds"] == [0, 1]
 
 
-def test_claims_without_an_answer_say_how_to_get_one(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    nothing = tmp_path / "measured.csv"
-    nothing.write_text(",".join(COLUMNS) + "\n")
-    monkeypatch.setattr(flows.claims, "MEASURED", nothing)
+def test_claims_without_an_answer_say_how_to_get_one(home: Path, tmp_path: Path) -> None:
     id_ = "scdv-2017/table-5/gmm/p-cluster-given-word:unit:1"
     for folder in (home, tmp_path):
         assert entry(folder, id_).verdict.reason == "run it with: textbench run scdv"
@@ -336,9 +350,7 @@ def test_claims_without_an_answer_say_how_to_get_one(
 
 
 def test_answers_of_pieces_are_recorded(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "measured.csv"
-    path.write_text(",".join(COLUMNS) + "\n")
-    monkeypatch.setattr(flows.claims, "MEASURED", path)
+    path = empty_record(monkeypatch, tmp_path)
     id_ = "scdv-2017/section-4.3/gmm/umass-coherence@10"
     assert record(home, [entry(home, id_)]) == 1
     (row,) = csv.DictReader(io.StringIO(path.read_text()))

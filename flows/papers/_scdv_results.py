@@ -98,10 +98,15 @@ def held(label: str, entry: "Entry") -> "Held | None":
     return Held(label, printed.value, found.value, found.low, found.high, entry.verdict.kind)
 
 
-def spread(values: Sequence[float], entry: "Entry") -> list[float | None]:
-    """Return the bounds of the interval that a figure is judged by."""
-    found = entry.fresh
-    return [rounded(found.low), rounded(found.high)] if found else summary(values)[1:3]
+def figures(values: Sequence[float], entry: "Entry | None") -> list[Any]:
+    """Return a figure, its interval and its number of runs: those that its claim is judged by, where it has any.
+
+    They count recorded seeds beside the runs of this folder; without a claim a figure is the mean of `values`.
+    """
+    found = entry.fresh if entry else None
+    if found is None:
+        return summary(values) if values else [None, None, None, 0]
+    return [*map(rounded, (found.value, found.low, found.high)), len(found.rows)]
 
 
 def summary(values: Sequence[float]) -> list[Any]:

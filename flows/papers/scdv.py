@@ -17,6 +17,7 @@ from flows.papers import _scdv_pieces as pieces
 from flows.papers._scdv_results import (
     Results,
     claims_of,
+    figures,
     held,
     id_of,
     is_of,
@@ -24,7 +25,6 @@ from flows.papers._scdv_results import (
     mean,
     rounded,
     short,
-    spread,
     summary,
 )
 from flows.papers._scdv_words import DATASET, PAPER, SUITE
@@ -75,8 +75,9 @@ def table_1(results: Results) -> Exhibit | None:
         entry = results.entries.get(id_of("table-1", name, "accuracy"))
         if not values or entry is None:
             continue
-        rows.append([name, method, *_pairs(results, name, method), *spread(values, entry), len(values)])
-        rows[-1] += [less(values, baseline), entry.verdict.kind, results.n_empty(DATASET, method)]
+        accuracy, *spread = figures(values, entry)
+        rows.append([name, method, *_pairs(results, name, method), *spread])
+        rows[-1] += [less([accuracy], baseline), entry.verdict.kind, results.n_empty(DATASET, method)]
         drawn.append(held(name, entry))
     if not rows:
         return None
@@ -103,7 +104,7 @@ def _pairs(results: Results, name: str, method: str) -> list[float | None]:
     for rate in RATES:
         entry = results.entries.get(id_of("table-1", name, rate))
         found.append(entry.claim.printed.value if entry and entry.claim.printed else None)
-        found.append(mean(results.values(DATASET, method, rate.replace("-", "_"))))
+        found.append(figures(results.values(DATASET, method, rate.replace("-", "_")), entry)[0])
     return found
 
 
@@ -160,9 +161,11 @@ def table_3(results: Results) -> Exhibit | None:
             printed = entry.claim.printed if entry else None
             kind = "as printed" if metric in PRINTED else "fits"
             verdict = entry.verdict.kind if entry else ""
-            ahead = less(values, results.values(REUTERS, BASELINE, metric))
-            rows.append([name, method, metric, kind, printed.value if printed else None, *summary(values)])
-            rows[-1] += [ahead, verdict]
+            own = figures(values, entry)
+            ahead = less(own[:1], results.values(REUTERS, BASELINE, metric))
+            rows.append(
+                [name, method, metric, kind, printed.value if printed else None, *own, ahead, verdict]
+            )
             if entry and metric in DRAWN:
                 drawn.append(held(f"{name}, {short(metric)}", entry))
     if not rows:
@@ -255,9 +258,8 @@ def table_7(results: Results) -> Exhibit | None:
     for claim in (*claims_of("section-5"), *claims_of("section-4.2.3")):
         entry = results.entries.get(claim.id)
         if entry and entry.fresh and entry.fresh.value is not None and claim.printed:
-            found = entry.fresh
-            figures = [*map(rounded, (found.value, found.low, found.high)), len(found.rows)]
-            rows.append([claim.method, SIZES[claim.metric], claim.unit, claim.printed.value, *figures])
+            printed_as = [claim.method, SIZES[claim.metric], claim.unit, claim.printed.value]
+            rows.append([*printed_as, *figures([], entry)])
     if not rows:
         return None
     header = ("method", "what", "unit", "published", "measured", "from", "to", "runs")
