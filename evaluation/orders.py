@@ -13,18 +13,20 @@ from typing import Any
 from evaluation.significance import holm, paired_t
 from evaluation.verdicts import Comparison
 
-Range = tuple[float, float]
-
 
 @dataclass(frozen=True)
 class Point:
-    """A measured figure, higher is better: a method with its fixed parameters, at a label budget or with all labels."""
+    """A measured figure, higher is better: a method with its fixed parameters, at a label budget or with all labels.
+
+    `run` is the key of the run behind it.
+    """
 
     method: str
     params: Mapping[str, Any]
     budget: int | None
     repetition: int
     value: float
+    run: str = ""
 
 
 @dataclass(frozen=True)
@@ -38,86 +40,110 @@ class Above:
 
 @dataclass(frozen=True)
 class Sweep:
-    """A parameter whose values in `better` beat those in `worse` (ranges, ends included); all else is equal.
+    """A parameter whose values in `better` beat those in `worse`, and are not beaten by those `beyond`; all else equal.
 
-    A method that is given no value has the `default`.
+    A method that is given no value has the `default`. Nothing is judged before all these values are measured.
     """
 
     method: str
     parameter: str
     default: float
-    better: Range
-    worse: tuple[Range, ...]
+    better: tuple[float, ...]
+    worse: tuple[float, ...]
+    beyond: tuple[float, ...] = ()
     budget: int | None = None
 
 
-# What "saturates at" says of larger values is that they are no better, which no test can show: only the rise is judged.
-# "High noise is best" is read as 70 to 90 percent above 10 to 30.
+@dataclass(frozen=True)
+class Pair:
+    """Two sides of a comparison by repetition, the first claimed to be better or, where `may_tie`, no worse."""
+
+    name: str
+    better: Mapping[int, Point]
+    worse: Mapping[int, Point]
+    may_tie: bool = False
+
+    @property
+    def shared(self) -> list[int]:
+        return sorted(self.better.keys() & self.worse.keys())
+
+
+# "Saturates at" says that smaller values are worse and larger ones no better: no test can show that they are equal, but
+# a larger value that is significantly better speaks against. "High noise is best" is read as 70 to 90 percent above 10
+# to 30.
 ORDERS: dict[str, Above | Sweep] = {
     "dcot-2012/figure-4/reuters65/order": Above(
         "dcot", ("lsi", "lda", "tfidf", "counts"), tuple(range(500, 5501, 500))
     ),
-    "dcot-2012/figure-3/reuters65/depth": Sweep("dcot", "n_layers", 3, (2, 5), ((1, 1),), 1000),
-    "dcot-2012/figure-3/reuters65/noise": Sweep("dcot", "noise", 0.8, (0.7, 0.9), ((0.1, 0.3),), 1000),
-    "scdv-2017/figure-4/scdv/n_clusters": Sweep("scdv", "n_clusters", 60, (60, 60), ((1, 59),)),
+    "dcot-2012/figure-3/reuters65/depth": Sweep("dcot", "n_layers", 3, (2, 3, 4, 5), (1,), budget=1000),
+    "dcot-2012/figure-3/reuters65/noise": Sweep(
+        "dcot", "noise", 0.8, (0.7, 0.8, 0.9), (0.1, 0.2, 0.3), budget=1000
+    ),
+    "scdv-2017/figure-4/scdv/n_clusters": Sweep("scdv", "n_clusters", 60, (60,), (10, 20, 40), (80, 100)),
     "scdv-2017/figure-4/scdv/word-vector-dimension": Sweep(
-        "scdv", "word_vectors__vector_size", 200, (300, 300), ((1, 299),)
+        "scdv", "word_vectors__vector_size", 200, (300,), (50, 100, 200), (400,)
     ),
     "scdv-2017/figure-4/scdv/sparsity-percent": Sweep(
-        "scdv", "sparsity", 0.04, (0.04, 0.04), ((0, 0.0399), (0.0401, 1.0))
+        "scdv", "sparsity", 0.04, (0.04,), (0.0, 0.02, 0.06, 0.08, 0.1)
     ),
 }
-Runs = Mapping[int, float]
 
 
-def comparisons(order: Above | Sweep, points: Sequence[Point]) -> list[Comparison]:
-    """Return the tested pairs of an order, p corrected together; empty while one of an `Above` is not measured.
+def pairs(order: Above | Sweep, points: Sequence[Point]) -> list[Pair]:
+    """Return the pairs that an order puts side by side; empty while one that it names is not measured."""
+    return _above(order, points) if isinstance(order, Above) else _sweep(order, points)
 
-    A pair of fewer than two shared repetitions has p = 1.
-    """
-    pairs = _above(order, points) if isinstance(order, Above) else _sweep(order, points)
-    tested = [(name, *paired_t(better, worse)) for name, better, worse in pairs]
+
+def comparisons(found: Sequence[Pair]) -> list[Comparison]:
+    """Return the pairs tested, p corrected together. A pair of fewer than two shared repetitions has p = 1."""
+    tested = [(pair, *paired_t(_values(pair.better), _values(pair.worse))) for pair in found]
     corrected = holm([p for _, _, p in tested])
     return [
-        Comparison(name, difference, p) for (name, difference, _), p in zip(tested, corrected, strict=True)
+        Comparison(pair.name, difference, p, pair.may_tie)
+        for (pair, difference, _), p in zip(tested, corrected, strict=True)
     ]
 
 
-def _above(order: Above, points: Sequence[Point]) -> list[tuple[str, Runs, Runs]]:
-    runs: dict[tuple[str, int | None], dict[int, float]] = defaultdict(dict)
+def _values(side: Mapping[int, Point]) -> dict[int, float]:
+    return {repetition: point.value for repetition, point in side.items()}
+
+
+def _above(order: Above, points: Sequence[Point]) -> list[Pair]:
+    runs: dict[tuple[str, int | None], dict[int, Point]] = defaultdict(dict)
     for point in points:
         if not point.params:
-            runs[point.method, point.budget][point.repetition] = point.value
-    pairs: list[tuple[str, Runs, Runs]] = []
+            runs[point.method, point.budget][point.repetition] = point
+    found: list[Pair] = []
     for budget in order.budgets:
         for other in order.others:
             better, worse = runs.get((order.method, budget)), runs.get((other, budget))
             if not better or not worse:
                 return []
-            pairs.append((f"{order.method} against {other} at {budget} labels", better, worse))
-    return pairs
+            found.append(Pair(f"{order.method} against {other} at {budget} labels", better, worse))
+    return found
 
 
-def _sweep(order: Sweep, points: Sequence[Point]) -> list[tuple[str, Runs, Runs]]:
-    """Pair the values of the parameter where all other parameters agree."""
-    lines: dict[str, dict[float, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
+def _sweep(order: Sweep, points: Sequence[Point]) -> list[Pair]:
+    """Pair the values of the parameter where all other parameters agree and every value that is named is measured."""
+    lines: dict[str, dict[float, dict[int, Point]]] = defaultdict(lambda: defaultdict(dict))
     for point in points:
         if (point.method, point.budget) == (order.method, order.budget):
             others = {k: v for k, v in sorted(point.params.items()) if k != order.parameter}
             value = point.params.get(order.parameter, order.default)
-            lines[str(others)][value][point.repetition] = point.value
-    pairs: list[tuple[str, Runs, Runs]] = []
+            lines[str(others)][value][point.repetition] = point
+    found: list[Pair] = []
     for others_text, line in lines.items():
-        better = [value for value in line if _within(value, order.better)]
-        worse = [value for value in line if any(_within(value, part) for part in order.worse)]
+        if not line.keys() >= {*order.better, *order.worse, *order.beyond}:
+            continue
         given = "" if others_text == "{}" else f" with {others_text}"
-        pairs += [
-            (f"{order.parameter} {high:g} against {low:g}{given}", line[high], line[low])
-            for high in better
-            for low in worse
+        found += [
+            Pair(
+                f"{order.parameter} {high:g} against {low:g}{given}",
+                line[high],
+                line[low],
+                low in order.beyond,
+            )
+            for high in order.better
+            for low in (*order.worse, *order.beyond)
         ]
-    return pairs
-
-
-def _within(value: float, part: Range) -> bool:
-    return part[0] <= value <= part[1]
+    return found

@@ -25,7 +25,8 @@ are judged by a comparison, and only by whether the interval is met:
 - seconds, by the ratio of two methods timed in one run; the machines of the papers are not ours.
 - orderings ("A above B at every budget"), by paired tests, Holm-corrected over all comparisons of the claim:
   reproduced if every difference goes the claimed way and is significant, not reproduced if one is significant
-  the other way, undecided otherwise.
+  the other way, undecided otherwise. Where a curve is said to saturate, larger values may be level with the
+  value named, and speak against it where one is significantly better.
 """
 
 import math
@@ -76,11 +77,15 @@ class Interval:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One pair of an ordering: how far the method claimed to be better is ahead, and the corrected p."""
+    """One pair of an ordering: how far the method claimed to be better is ahead, and the corrected p.
+
+    Where it `may_tie` it is claimed to be no worse, and only a significant difference the other way says anything.
+    """
 
     pair: str
     difference: float
     p: float
+    may_tie: bool = False
 
 
 def judge_figure(
@@ -105,7 +110,8 @@ def judge_figure(
 def judge_order(comparisons: Sequence[Comparison]) -> Verdict:
     """Judge an ordering by its comparisons, at least one, whose p values are corrected together."""
     against = [c for c in comparisons if c.difference < 0 and c.p < LEVEL]
-    open_ = [c for c in comparisons if c.p >= LEVEL or c.difference == 0]
+    claimed = [c for c in comparisons if not c.may_tie]
+    open_ = [c for c in claimed if c.p >= LEVEL or c.difference == 0]
     if against:
         worst = min(against, key=lambda c: c.p)
         return Verdict(
@@ -115,9 +121,9 @@ def judge_order(comparisons: Sequence[Comparison]) -> Verdict:
     if open_:
         return Verdict(
             "undecided",
-            f"{len(open_)} of {len(comparisons)} differences are not significant, such as {open_[0].pair}",
+            f"{len(open_)} of {len(claimed)} differences are not significant, such as {open_[0].pair}",
         )
-    return Verdict("reproduced", f"all {len(comparisons)} differences go the claimed way and are significant")
+    return Verdict("reproduced", f"all {len(claimed)} differences go the claimed way and are significant")
 
 
 def beyond_ceiling(published: Interval, ceiling: float, higher_is_better: bool = True) -> bool:

@@ -50,7 +50,8 @@ COLUMNS = (
 )  # fmt: skip
 N_SEEDS = 5  # of a method that draws random numbers, as many as SCDV's authors ran
 N_TIMED = 3
-SUITES = {"scdv-2017": "scdv", "compressive-features-2013": "compressive"}  # that make what no plain run does
+# That make what no plain run does.
+SUITES = {"scdv-2017": "scdv", "compressive-features-2013": "compressive", "dcot-2012": "dcot"}
 # Of figures that are no metric of a run: where less is better.
 LESS_IS_BETTER = {MEGABYTES, "binary-to-relaxed-objective", "cross-validation-hours"}
 
@@ -180,9 +181,7 @@ def _impossible(claim: Claim, ceilings: Mapping[str, float]) -> str | None:
 
 def _missing(claim: Claim) -> str:
     """Say why nothing was measured."""
-    if claim.id in ORDERS:
-        return "its cells have not been run"
-    if claim.metric in COMPRESSED:
+    if claim.id in ORDERS or claim.metric in COMPRESSED:
         return f"run it with: textbench run {SUITES[claim.paper]}"
     if claim.dataset_here is None:
         return f"there is no data set here for {claim.dataset}"
@@ -288,12 +287,18 @@ def _record(home: Path, id_: str, found: Measurement) -> dict[str, str]:
     row = next(row for row in rows if "hardware" not in row)  # made here, not recorded
     corpus = Store(home / "store").open(row["corpus"]) if "corpus" in row else Run(home, row).open("corpus")
     digests = corpus.json("corpus")["sha256"]
-    pairs = [[c.pair, round(c.difference, 6), round(c.p, 6)] for c in found.comparisons]
+    pairs = [
+        [c.pair, round(c.difference, 6), round(c.p, 6), *([True] if c.may_tie else [])]
+        for c in found.comparisons
+    ]
     trials = sorted({int(row["trials"]) for row in rows})
     options = f" --trials {trials[-1]}" if trials[-1] else ""
     cells = {f"{row['method']} seed {row['seed']}": row["params"] for row in rows} if not pairs else {}
     each = {str(seed): round(value, 6) for seed, value in found.each.items()}
     here = hardware_here()
+    command = f"textbench claims {id_} --run{options} --record"
+    if id_ in ORDERS:
+        command = f"textbench run {SUITES[row['paper']]}"
     return {
         "id": id_,
         "value": text(found.value),
@@ -313,7 +318,7 @@ def _record(home: Path, id_: str, found: Measurement) -> dict[str, str]:
         "data_sha256": " ".join(f"{name}={digest}" for name, digest in sorted(digests.items())),
         "commit": git_commit(),
         "hardware": "; ".join(dict.fromkeys(row.get("hardware", here) for row in rows)),
-        "command": row.get("command", f"textbench claims {id_} --run{options} --record"),
+        "command": row.get("command", command),
         "recorded": datetime.now(UTC).strftime("%Y-%m-%d"),
     }
 

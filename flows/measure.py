@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evaluation.claims import BAG_OF_WORDS, METHODS, OWN, PROBES, SECONDS, Claim, published
-from evaluation.orders import ORDERS, Point, comparisons
+from evaluation.orders import ORDERS, Point, Sweep, comparisons, pairs
 from evaluation.verdicts import Comparison
 from flows.cells import Index
 from flows.compare import is_whole
@@ -85,10 +85,11 @@ class Results:
         ]
         self.rows = sorted(rows, key=lambda row: (int(row["trials"]), row["created"]))
 
-    def runs(self, claim: Claim, method: str | None = None) -> Runs:
+    def runs(self, claim: Claim, method: str | None = None, is_tuned: bool = True) -> Runs:
         """Return by seed the newest runs of a claim's method, or of another in the paper's spelling.
 
-        They are those of the claim's paper and classifier; where the method was tuned too, the most thoroughly tuned.
+        They are those of the claim's paper and classifier; where the method was tuned too and may be, the most
+        thoroughly tuned.
         """
         name, probe = METHODS.get(method or claim.method), PROBES.get(method or claim.method)
         found: dict[int, dict[int, Row]] = {}
@@ -100,6 +101,7 @@ class Results:
                 == (claim.dataset_here, name, claim.paper)
                 and asked.get("probe") == probe
                 and not asked.get("rule")
+                and (is_tuned or not int(row["trials"]))
             ):
                 found.setdefault(int(row["trials"]), {})[row["seed"]] = row
         return found[max(found)] if found else {}
@@ -197,7 +199,8 @@ class Results:
         """Megabytes (10^6 bytes) of the features of all documents, or percent saved against dense float32 arrays."""
         from flows.runs import Run
 
-        rows, values = list(self.runs(claim).values()), []
+        # Features that were tuned are not those of the published settings.
+        rows, values = list(self.runs(claim, is_tuned=False).values()), []
         for row in rows:
             features = Run(self.home, row).open("features")
             parts = ("train", "test")
@@ -250,32 +253,39 @@ class Results:
         }
 
     def _order(self, claim: Claim) -> Measurement | None:
-        order = ORDERS[claim.id]
-        points, rows = self._points(claim)
-        found = comparisons(order, points)
-        return Measurement("order", comparisons=found, rows=rows) if found else None
+        """Judge an order; the rows are those of the repetitions that are compared."""
+        points = self._points(claim)
+        found = pairs(ORDERS[claim.id], [point for point, _ in points])
+        used = {side[n].run for pair in found for n in pair.shared for side in (pair.better, pair.worse)}
+        rows = [row for point, row in points if point.run in used]
+        return Measurement("order", comparisons=comparisons(found), rows=rows) if rows else None
 
-    def _points(self, claim: Claim) -> tuple[list[Point], list[Row]]:
+    def _points(self, claim: Claim) -> list[tuple[Point, Row]]:
         """Return the accuracies that an order is judged by: of label budgets by draw, of all labels by seed.
 
-        Cells of a budget have `labels` in their request; the repetition is their draw.
+        Cells of a budget have `labels` in their request; the repetition is their draw. What was tuned does not have
+        the settings that a sweep compares.
         """
         points: dict[tuple[Any, ...], tuple[Point, Row]] = {}
+        order = ORDERS[claim.id]
         for row in self.rows:
             asked = row["request"]
             is_of_paper = (row["dataset"], row.get("paper")) == (claim.dataset_here, claim.paper)
             if not is_of_paper or asked.get("probe") or "accuracy" not in row["metrics"]:
                 continue
+            if isinstance(order, Sweep) and int(row["trials"]):
+                continue
             name, params = catalogue.parse_method(row["method"])
+            if name not in (order.method, *getattr(order, "others", ())):
+                continue
             budget = asked.get("labels") or {}
             repetition = budget.get("draw", 0) if budget else row["seed"]
-            point = Point(name, params, budget.get("budget"), repetition, row["metrics"]["accuracy"])
+            point = Point(
+                name, params, budget.get("budget"), repetition, row["metrics"]["accuracy"], row["key"]
+            )
             # Of runs alike the most thoroughly tuned counts, and of these the newest: they come last.
             points[row["method"], point.budget, repetition] = (point, row)
-        order = ORDERS[claim.id]
-        names = {order.method, *getattr(order, "others", ())}
-        used = [(point, row) for point, row in points.values() if point.method in names]
-        return [point for point, _ in used], [row for _, row in used]
+        return list(points.values())
 
 
 def over_seeds(values: Sequence[float], rows: Sequence[Row]) -> Measurement:

@@ -3,6 +3,7 @@
 A row of measured.csv that is a mean over seeds keeps each seed's figure and the key of the cell (or piece) behind it.
 The key is made of the parameters, the data, the code and the libraries. So a recorded seed stands beside fresh ones as
 long as the cell that would be run for it now has the key that was recorded; any change of what computes it ends that.
+Nor does it stand beside a fresh one that earlier code made.
 """
 
 import json
@@ -16,7 +17,7 @@ from flows.measure import Measurement, Row, over_seeds
 
 def with_recorded(found: Measurement, record: Mapping[str, str]) -> Measurement:
     """Add to a fresh figure over seeds those that only its row of measured.csv has and that would be the same now."""
-    if not found.each:
+    if not found.each or any(_key_now(row, row["seed"]) != row["key"] for row in found.rows):
         return found
     earlier = [
         (row, value)

@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from flows.cells import _parameters
+from tasks.catalogue import methods
+from tasks.featurize import PREFIX
 from tests.commands import PROJECT, copied, textbench
 
 
@@ -41,6 +44,10 @@ def test_a_read_only_folder_is_refused(tmp_path: Path) -> None:
         (("--time-limit", "0"), ("above 0",)),
         (("--data-dir", "nowhere"), ("nowhere is not a folder",)),
         (("--method", "nowhere.py"), ("no method file nowhere.py",)),
+        (("--method", "counts(weight=1)"), ("counts has no parameter 'weight'; it has none",)),
+        (("--method", "scdv(n_cluster=9)", "--dry-run"), ("'n_cluster'", "did you mean n_clusters?")),
+        (("--method", "scdv(min_count=5)", "--dry-run"), ("its word vectors have: word_vectors__min_count",)),
+        (("--method", "lda(random_state=5)"), ("lda has no parameter 'random_state'",)),
     ],
 )
 def test_bad_arguments_are_one_line_and_exit_code_2(
@@ -78,3 +85,33 @@ def test_a_method_file_named_like_a_method_is_refused(tmp_path: Path) -> None:
     (tmp_path / "binary.py").write_text((PROJECT / "featurizers" / "binary.py").read_text())
     _, errors = textbench("run", "-m", str(tmp_path / "binary.py"), home=tmp_path / "home", code=2)
     assert "has the name of another method, binary; rename the file" in errors
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("def build(n=1, *, random_state=None): ...", {"n"}),
+        (
+            "class A:\n    def __init__(self, *, a=1): ...\n\ndef build(b=2, **params):\n    return A(**params)",
+            {"a", "b"},
+        ),
+        # What another file's class takes is not known, nor what a class hands on.
+        ("from x import A\n\ndef build(**params):\n    return A(**params)", None),
+        (
+            "class A:\n    def __init__(self, **all): ...\n\ndef build(**params):\n    return A(**params)",
+            None,
+        ),
+        ("build = print", None),
+    ],
+)
+def test_parameters_are_read_from_the_file(code: str, expected: set[str] | None, tmp_path: Path) -> None:
+    (tmp_path / "one.py").write_text(code)
+    assert _parameters(tmp_path / "one.py") == expected
+
+
+def test_all_that_a_method_searches_is_known() -> None:
+    for name, entry in methods().items():
+        searched = set(getattr(entry.load(), "SEARCH_SPACE", {}))
+        known = _parameters(entry.path)
+        assert known is not None, name
+        assert {one for one in searched if not one.startswith(PREFIX)} <= known

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -228,6 +229,42 @@ def test_an_order_is_judged_over_the_draws_of_every_budget(
     assert "dcot against lsi at 1000 labels" in found.verdict.reason
 
 
+def sweep(home: Path, values: dict[float, float], seeds: Sequence[int], **row: Any) -> list[str]:
+    """Runs of SCDV's figure 4 over numbers of clusters; the keys of the runs."""
+    keys = []
+    for x, value in values.items():
+        method = "scdv" if x == 60 else f"scdv(n_clusters={x})"
+        for seed in seeds:
+            own = {"seed": seed, "metrics": {"accuracy": value + 0.001 * seed * (1 + value)}} | row
+            keys.append(one_label(home, "20ng", method, TARGET, BOW, **FAITHFUL, **own)["key"])
+    return keys
+
+
+def test_the_runs_behind_a_sweep_are_those_it_compares(tmp_path: Path) -> None:
+    id_ = "scdv-2017/figure-4/scdv/n_clusters"
+    values = {10: 0.80, 20: 0.81, 40: 0.82, 60: 0.84, 80: 0.84, 100: 0.83}
+    one_label(tmp_path, "20ng", "scdv", TARGET, BOW, seed=4, **FAITHFUL)  # which no other value has
+    for other in ("scdv(sparsity=0.0)", "scdv(word_vectors__trainer='shared')"):
+        one_label(tmp_path, "20ng", other, TARGET, BOW, **FAITHFUL)
+    partial = {x: values[x] for x in (10, 60)}
+    sweep(tmp_path, partial, (0, 1))
+    assert entry(tmp_path, id_).verdict.reason == "run it with: textbench run scdv"
+    keys = sweep(tmp_path, values, (0, 1, 2))
+    found = entry(tmp_path, id_)
+    assert found.fresh is not None
+    assert found.verdict.kind == "reproduced"
+    assert {row["key"] for row in found.fresh.rows} == set(keys)
+    record(tmp_path, [found])
+    row = read_measured()[id_]
+    assert (row["seeds"], row["command"]) == ("0 1 2", "textbench run scdv")
+    assert entry(tmp_path / "empty", id_).verdict == found.verdict
+    # Tuned runs do not have the setting that their method's name stands for.
+    sweep(tmp_path, {60: 0.70}, (0, 1, 2), trials=10)
+    again = entry(tmp_path, id_)
+    assert again.fresh is not None
+    assert {row["key"] for row in again.fresh.rows} == set(keys)
+
+
 def test_a_prefix_is_of_whole_parts() -> None:
     assert {claim.method for claim in choose("scdv-2017/table-1/bow")} == {"BoW"}
     assert {claim.place for claim in choose("scdv-2017/table-1/")} == {"table-1"}
@@ -283,6 +320,10 @@ def test_recorded_seeds_stand_beside_fresh_ones_of_the_same_key(
     row = read_measured()[id_]
     assert (row["seeds"], row["cells"]) == ("0 1 2", " ".join(keys[seed][:12] for seed in range(3)))
     assert json.loads(row["params"])["lsi seed 0"] == {"C": 0.0}
+    # Where earlier code made a fresh seed, recorded ones of today's do not stand beside it.
+    own_key, keys[2] = keys[2], "of today's code"
+    assert entry(tmp_path / "second", id_).fresh.each == pytest.approx({1: 72.2, 2: 72.4})  # type: ignore[union-attr]
+    keys[2] = own_key
     # A fresh seed replaces the recorded one, and of two recorded ones that with another key is left out.
     keys[1] = "of other code"
     third = run_seeds(tmp_path / "third", {2: 0.730})

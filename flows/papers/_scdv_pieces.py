@@ -90,12 +90,12 @@ def table_4(home: Path) -> Exhibit | None:
     header = ("model", "what", "measured", "from", "to", "runs", "published", "first words, of the first run",
               "words of the paper", "shared")  # fmt: skip
     caption = (
-        f"UMass coherence of the first ten words of each topic, counted over all {_n_documents(pieces):,} documents "
-        f"of {DATASET}, headers kept; higher is better. A cluster's words are ranked by P(w|c) = P(c|w) P(w) / P(c) "
-        "with P(c) summed over the vocabulary (the paper prints a sum over topics). The paper does not say which "
-        "texts it counted over, so its figures compare with each other sooner than with these. NPMI, from -1 to 1, "
-        "does not reward frequent words as UMass does. The topics below are those that share most words with the "
-        "printed ones; LTSG is not run here. Drawn: the first run."
+        f"UMass coherence of the first ten words of each topic, counted over all {_n_documents(pieces):,} documents of "
+        f"{DATASET}, headers kept; higher is better. A cluster's words are ranked by P(w|c) = P(c|w) P(w) / P(c) with "
+        "P(c) summed over the vocabulary (the paper prints a sum over topics). The authors' code counts over the same "
+        "texts, training and test, without stop words. NPMI, from -1 to 1, does not reward frequent words as UMass "
+        "does. The topics below are those that share most words with the printed ones; LTSG is not run here. Drawn: "
+        "the first run."
     )
     draw = partial(drawings.coherence, drawn)
     return Exhibit("table-4", "Table 4: topics and their coherence", caption, header, rows, draw)
