@@ -21,7 +21,7 @@ from flows.suites import parts
 from tasks.recipe import Reference
 from tasks.stages import STAGES
 from tasks.store import Job, Store
-from tests.made_runs import one_label
+from tests.made_runs import empty_record, one_label
 
 CLAIMS = {claim.id: claim for claim in read_claims()}
 MODULE = "tests.test_flows_papers_compressive"
@@ -254,6 +254,7 @@ def test_table_1_has_the_papers_rows_and_the_baselines_below(
 ) -> None:
     monkeypatch.setattr("flows.claims._ceilings", lambda *_: {})
     monkeypatch.setattr(compressive, "_n_features", lambda *_: 12)
+    empty_record(monkeypatch, tmp_path)
     assert compressive.table_1(tmp_path) is None
     target, right = [0, 1] * 20, [0, 1] * 18 + [1, 0] * 2
     one_label(tmp_path, "20ng", "nb", target, right, protocol="faithful", paper=figures.PAPER)
