@@ -21,6 +21,7 @@ from evaluation.metrics import per_class
 from flows.cells import Cell, plan
 from flows.claims import Entry, choose, ledger, record
 from flows.papers import Exhibit, scdv
+from flows.papers._scdv_pieces import _n_topics
 from flows.papers._scdv_words import PRINTED, nearest_topic
 from flows.pieces import Piece, plan_pieces
 from flows.suites import parts
@@ -271,6 +272,11 @@ def test_table_4_finds_topics_by_their_words(shown: dict[str, Exhibit]) -> None:
     assert image["first words, of the first run"] == " ".join(FIRST)
     assert ("GMM", "topic health, UMass") not in rows  # no word is shared
     assert rows["LDA", "mean of 2 topics, UMass"]["measured"] == -115.0
+
+
+def test_topics_that_were_left_out_are_not_counted() -> None:
+    two, one = {"topics": [{}, {}]}, {"topics": [{}]}
+    assert (_n_topics([two, two]), _n_topics([two, one, two])) == ("2", "1 to 2")
 
 
 def test_of_topics_as_near_the_most_coherent_is_taken() -> None:

@@ -81,7 +81,7 @@ def table_4(home: Path) -> Exhibit | None:
         printed = _published(name, "umass-coherence@10")
         for metric, figure in (("umass", printed), ("npmi", None)):
             means = [mean_of(content["topics"], metric) for content in contents]
-            what = f"mean of {len(contents[0]['topics'])} topics, {METRICS[metric]}"
+            what = f"mean of {_n_topics(contents)} topics, {METRICS[metric]}"
             rows.append([name, what, *summary(means), figure, "", "", None])
         rows += _topics(name, contents)
         drawn[name] = ([topic["umass"] for topic in contents[0]["topics"]], printed)
@@ -102,6 +102,12 @@ def table_4(home: Path) -> Exhibit | None:
 
 
 METRICS = {"umass": "UMass", "npmi": "NPMI"}
+
+
+def _n_topics(contents: Sequence[Mapping[str, Any]]) -> str:
+    """Return how many topics the runs have: fewer where one has no words of its own and was left out."""
+    numbers = sorted({len(content["topics"]) for content in contents})
+    return " to ".join(str(n) for n in dict.fromkeys((numbers[0], numbers[-1])))
 
 
 def _topics(name: str, contents: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
