@@ -181,17 +181,25 @@ def _impossible(claim: Claim, ceilings: Mapping[str, float]) -> str | None:
 
 def _missing(claim: Claim) -> str:
     """Say why nothing was measured."""
+    how = f"run it with: {_command(claim)}"
     if claim.id in ORDERS or claim.metric in COMPRESSED:
-        return f"run it with: textbench run {SUITES[claim.paper]}"
+        return how
     if claim.dataset_here is None:
         return f"there is no data set here for {claim.dataset}"
     if not _is_here(claim.method_here or ""):
         return f"there is no method {claim.method_here} yet"
-    if is_learned(claim):
-        return f"run it with: textbench run {SUITES[claim.paper]}"
-    if not (claim.metric_here or claim.class_rate or claim.metric in (*SECONDS, MEGABYTES, SAVED)):
-        return f"no run measures {claim.metric.partition(':')[0]} by itself"
-    return f"run it with: textbench claims {claim.id} --run"
+    if is_learned(claim) or claim.metric_here or claim.class_rate:
+        return how
+    if claim.metric in (*SECONDS, MEGABYTES, SAVED):
+        return how
+    return f"no run measures {claim.metric.partition(':')[0]} by itself"
+
+
+def _command(claim: Claim, options: str = "") -> str:
+    """Return the command that measures a claim: its paper's suite, where no plain run does."""
+    if claim.id in ORDERS or claim.metric in COMPRESSED or is_learned(claim):
+        return f"textbench run {SUITES[claim.paper]}"
+    return f"textbench claims {claim.id} --run{options}"
 
 
 def requests(entries: Iterable[Entry], trials: int = 0) -> list[tuple[Request, bool]]:
@@ -259,7 +267,7 @@ def record(home: Path, entries: Iterable[Entry]) -> int:
     """Write every fresh figure into measured.csv, in place of the claim's older row, and return how many there were."""
     records = read_measured()
     fresh = [entry for entry in entries if entry.fresh]
-    records |= {entry.claim.id: _record(home, entry.claim.id, entry.fresh) for entry in fresh if entry.fresh}
+    records |= {entry.claim.id: _record(home, entry.claim, entry.fresh) for entry in fresh if entry.fresh}
     order = {claim.id: place for place, claim in enumerate(read_claims())}
     temporary = MEASURED.with_name(f".{MEASURED.name}.{os.getpid()}")
     try:
@@ -275,7 +283,7 @@ def record(home: Path, entries: Iterable[Entry]) -> int:
     return len(fresh)
 
 
-def _record(home: Path, id_: str, found: Measurement) -> dict[str, str]:
+def _record(home: Path, claim: Claim, found: Measurement) -> dict[str, str]:
     from flows.runs import Run
     from tasks.store import Store
     from tasks.tracking import git_commit
@@ -296,11 +304,8 @@ def _record(home: Path, id_: str, found: Measurement) -> dict[str, str]:
     cells = {f"{row['method']} seed {row['seed']}": row["params"] for row in rows} if not pairs else {}
     each = {str(seed): round(value, 6) for seed, value in found.each.items()}
     here = hardware_here()
-    command = f"textbench claims {id_} --run{options} --record"
-    if id_ in ORDERS:
-        command = f"textbench run {SUITES[row['paper']]}"
     return {
-        "id": id_,
+        "id": claim.id,
         "value": text(found.value),
         "compared": text(found.compared),
         "low": text(found.low),
@@ -318,7 +323,7 @@ def _record(home: Path, id_: str, found: Measurement) -> dict[str, str]:
         "data_sha256": " ".join(f"{name}={digest}" for name, digest in sorted(digests.items())),
         "commit": git_commit(),
         "hardware": "; ".join(dict.fromkeys(row.get("hardware", here) for row in rows)),
-        "command": row.get("command", command),
+        "command": _command(claim, f"{options} --record"),
         "recorded": datetime.now(UTC).strftime("%Y-%m-%d"),
     }
 

@@ -55,7 +55,7 @@ def _figure(results: Results, id_: str) -> Measurement | None:
     rows = [
         {"method": piece.method, "seed": piece.seed, "trials": 0, "params": {}, "protocol": "faithful"}
         | {"run_id": None, "key": piece.key, "paper": figures.PAPER, "corpus": piece.references["classes"]}
-        | {"dataset": piece.dataset, "command": f"textbench run {figures.SUITE}"}
+        | {"dataset": piece.dataset}
         for piece in plans.PLANS[plan]()
     ]
     return Measurement("order", comparisons=tested, rows=rows)

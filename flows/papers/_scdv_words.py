@@ -67,8 +67,7 @@ def read(folder: Path, name: str) -> Any:
 def _row(piece: "Piece") -> dict[str, Any]:
     names = ("dataset", "method", "protocol", "seed", "trials", "key", "stage")
     about = {name: getattr(piece, name) for name in names}
-    about |= {"paper": PAPER, "params": {}, "run_id": None, "corpus": piece.references["ingest"]}
-    return about | {"command": f"textbench run {SUITE}"}
+    return about | {"paper": PAPER, "params": {}, "run_id": None, "corpus": piece.references["ingest"]}
 
 
 def _value(claim: Claim, piece: "Piece", content: Any) -> float | None:
