@@ -140,7 +140,7 @@ def _method(text: str) -> _Method:
 
 def _check_parameters(entry: catalogue.Entry, params: Mapping[str, Any]) -> None:
     """Refuse a parameter that the method's file does not have, before word vectors are trained for it."""
-    known = _parameters(entry.path)
+    known = entry.parameters
     has_vectors = "word_vectors" in entry.constant("NEEDS", ())
     for name in params:
         if known is None or name in known or (has_vectors and name.startswith(PREFIX)):
@@ -154,41 +154,6 @@ def _check_parameters(entry: catalogue.Entry, params: Mapping[str, Any]) -> None
             choices += [f"{PREFIX}..."]
         said = catalogue.nearest(name, choices) if choices else "it has none"
         raise InputError(f"{entry.name} has no parameter {name!r}; {said}")
-
-
-def _parameters(path: Path) -> set[str] | None:
-    """Return the parameters that a method's `build` takes, read without importing it; None where it does not tell.
-
-    They are its own arguments, and those of the class in its file that it hands `**params` to.
-    """
-    import ast
-
-    body = ast.parse(path.read_bytes()).body
-    found = [node for node in body if isinstance(node, ast.FunctionDef) and node.name == "build"]
-    if not found:
-        return None
-    makers = found[:1]
-    if makers[0].args.kwarg:
-        classes = {node.name: node for node in body if isinstance(node, ast.ClassDef)}
-        calls = [node for node in ast.walk(makers[0]) if isinstance(node, ast.Call)]
-        given = {
-            call.func.id
-            for call in calls
-            if isinstance(call.func, ast.Name) and any(one.arg is None for one in call.keywords)
-        }
-        own = [
-            node
-            for name in given & classes.keys()
-            for node in classes[name].body
-            if isinstance(node, ast.FunctionDef) and node.name == "__init__" and not node.args.kwarg
-        ]
-        if len(given) != 1 or len(own) != 1:
-            return None
-        makers += own
-    return {a.arg for one in makers for a in (*one.args.args, *one.args.kwonlyargs)} - {
-        "self",
-        "random_state",
-    }
 
 
 def _check_methods(methods: Sequence[_Method]) -> None:

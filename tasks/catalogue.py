@@ -47,6 +47,34 @@ class Entry:
         )
 
     @property
+    def parameters(self) -> set[str] | None:
+        """The parameters of the method's `build` but for the seed; None where its file does not tell.
+
+        They are its own arguments, and those of the class in its file that it hands `**params` to.
+        """
+        makers = [node for node in self._functions(self._tree) if node.name == "build"]
+        if not makers:
+            return None
+        if makers[0].args.kwarg:
+            handed = {
+                call.func.id
+                for call in ast.walk(makers[0])
+                if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
+                if any(keyword.arg is None for keyword in call.keywords)
+            }
+            classes = [n for n in self._tree.body if isinstance(n, ast.ClassDef) and n.name in handed]
+            own = [n for one in classes for n in self._functions(one) if n.name == "__init__"]
+            if len(handed) != 1 or len(own) != 1 or own[0].args.kwarg:
+                return None
+            makers += own
+        names = {a.arg for one in makers for a in (*one.args.args, *one.args.kwonlyargs)}
+        return names - {"self", "random_state"}
+
+    @staticmethod
+    def _functions(node: ast.Module | ast.ClassDef) -> list[ast.FunctionDef]:
+        return [one for one in node.body if isinstance(one, ast.FunctionDef)]
+
+    @property
     def is_classifier(self) -> bool:
         """Whether the method classifies by itself, in the probe's place."""
         return self.constant("ROLE") == "classifier"

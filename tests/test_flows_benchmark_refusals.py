@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.cells import _parameters
-from tasks.catalogue import methods
+from tasks.catalogue import method, methods
 from tasks.featurize import PREFIX
 from tests.commands import PROJECT, copied, textbench
 
@@ -106,12 +105,12 @@ def test_a_method_file_named_like_a_method_is_refused(tmp_path: Path) -> None:
 )
 def test_parameters_are_read_from_the_file(code: str, expected: set[str] | None, tmp_path: Path) -> None:
     (tmp_path / "one.py").write_text(code)
-    assert _parameters(tmp_path / "one.py") == expected
+    assert method(str(tmp_path / "one.py")).parameters == expected
 
 
 def test_all_that_a_method_searches_is_known() -> None:
     for name, entry in methods().items():
         searched = set(getattr(entry.load(), "SEARCH_SPACE", {}))
-        known = _parameters(entry.path)
+        known = entry.parameters
         assert known is not None, name
         assert {one for one in searched if not one.startswith(PREFIX)} <= known
