@@ -1,7 +1,7 @@
 """Finished runs made up for tests: an index row and the predictions behind it, without computing anything."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,11 +10,13 @@ import pytest
 
 import flows.claims
 from flows.cells import Request
+from flows.claims import Entry, choose, ledger
 from tasks.files import write_json
 from tasks.recipe import Reference
 from tasks.store import Job, Store
 
 CLASSES = ["alt.atheism", "sci.med", "sci.space"]
+FAITHFUL = {"protocol": "faithful", "paper": "scdv-2017"}
 
 
 def make_corpus(job: Job) -> None:
@@ -27,8 +29,14 @@ def make_result(job: Job) -> None:
     job.save_table("predictions", dict(job.params["columns"]))
 
 
-def empty_record(patch: pytest.MonkeyPatch, folder: Path) -> Path:
-    """Let nothing be recorded yet: measured.csv is a file of its heading alone, in a folder of the test's."""
+def empty_record(
+    patch: pytest.MonkeyPatch, folder: Path, ceilings: Mapping[str, Mapping[str, float]] | None = None
+) -> Path:
+    """Let nothing be recorded yet: measured.csv is a file of its heading alone, in a folder of the test's.
+
+    ceilings: of each data set, as none is computed; without them there is no impossible figure.
+    """
+    patch.setattr(flows.claims, "_ceilings", lambda home, name: (ceilings or {}).get(name, {}))
     path = folder / "measured.csv"
     path.write_text(",".join(flows.claims.COLUMNS) + "\n")
     patch.setattr(flows.claims, "MEASURED", path)
@@ -77,6 +85,12 @@ def finish(home: Path, dataset: str, method: str, columns: dict[str, Any], **row
     record["request"] = asdict(request)
     write_json(home / "index" / f"{result.key}.json", record)
     return record | {"key": result.key}
+
+
+def entry(home: Path, id_: str) -> Entry:
+    """The ledger's entry of one claim."""
+    (found,) = [found for found in ledger(home, choose(id_)) if found.claim.id == id_]
+    return found
 
 
 def one_label(

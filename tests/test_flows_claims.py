@@ -1,9 +1,7 @@
-"""The ledger of claims on made runs: what is measured, what is judged, what is recorded, and what is run."""
+"""The ledger of claims on made runs: what is measured, what is judged, and what is run."""
 
 import json
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,36 +11,26 @@ import scipy.sparse
 import typer
 from typer.testing import CliRunner
 
-import flows.claims
-import flows.recorded_seeds
 from evaluation.claims import METHODS, read_claims
 from evaluation.metrics import per_class
 from evaluation.tuning import choose_c, score_classifier
 from flows.cells import Request, plan
-from flows.claims import Entry, choose, ledger, read_measured, record, requests
+from flows.claims import choose, ledger, read_measured, requests
 from flows.cli.claims import claims as command
-from flows.pieces import plan_pieces
 from tasks import InputError, catalogue
-from tests.made_runs import CLASSES, empty_record, finish, one_label
+from tests.made_runs import CLASSES, FAITHFUL, empty_record, entry, finish, one_label
 
 RNG = np.random.default_rng(0)
 TARGET = np.repeat([0, 1, 2], 400)
 BOW = np.where(RNG.random(1200) < 0.80, TARGET, (TARGET + 1) % 3)
 BETTER = np.where(RNG.random(1200) < 0.6, TARGET, BOW)
-FAITHFUL = {"protocol": "faithful", "paper": "scdv-2017"}
 CEILINGS = {"reuters-random70": {"precision_at_5": 0.25, "precision_at_1": 1.0, "coverage_error": 1.3}}
 
 
 @pytest.fixture(autouse=True)
 def made_ceilings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No audit is computed, and nothing is written into the repository."""
-    monkeypatch.setattr(flows.claims, "_ceilings", lambda home, name: CEILINGS.get(name, {}))
-    empty_record(monkeypatch, tmp_path)
-
-
-def entry(home: Path, id_: str) -> Entry:
-    (found,) = [entry for entry in ledger(home, choose(id_)) if entry.claim.id == id_]
-    return found
+    empty_record(monkeypatch, tmp_path, CEILINGS)
 
 
 def test_an_empty_folder(tmp_path: Path) -> None:
@@ -204,158 +192,10 @@ def test_seconds_are_ratios_within_one_timed_run(tmp_path: Path) -> None:
     assert own.verdict.kind == "better than published"
 
 
-def budget(home: Path, method: str, n_labels: int, draw: int, accuracy: float) -> None:
-    own = {"protocol": "faithful", "paper": "dcot-2012", "metrics": {"accuracy": accuracy}}
-    labels = {"labels": {"budget": n_labels, "draw": draw}}
-    finish(home, "reuters65", method, {"document": [n_labels, draw]}, request=labels, **own)
-
-
-def test_an_order_is_judged_over_the_draws_of_every_budget(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from evaluation.orders import ORDERS, Above
-
-    id_ = "dcot-2012/figure-4/reuters65/order"
-    monkeypatch.setitem(ORDERS, id_, Above("dcot", ("lsi",), (500, 1000)))
-    for draw in range(5):
-        for n_labels in (500, 1000):
-            budget(tmp_path, "dcot", n_labels, draw, 0.90 + 0.001 * draw)
-        budget(tmp_path, "lsi", 500, draw, 0.88 + 0.0012 * draw)
-    assert entry(tmp_path, id_).fresh is None
-    for draw in range(5):
-        budget(tmp_path, "lsi", 1000, draw, 0.91 + 0.0008 * draw)
-    found = entry(tmp_path, id_)
-    assert found.verdict.kind == "not reproduced"
-    assert "dcot against lsi at 1000 labels" in found.verdict.reason
-
-
-def sweep(home: Path, values: dict[float, float], seeds: Sequence[int], **row: Any) -> list[str]:
-    """Runs of SCDV's figure 4 over numbers of clusters; the keys of the runs."""
-    keys = []
-    for x, value in values.items():
-        method = "scdv" if x == 60 else f"scdv(n_clusters={x})"
-        for seed in seeds:
-            own = {"seed": seed, "metrics": {"accuracy": value + 0.001 * seed * (1 + value)}} | row
-            keys.append(one_label(home, "20ng", method, TARGET, BOW, **FAITHFUL, **own)["key"])
-    return keys
-
-
-def test_the_runs_behind_a_sweep_are_those_it_compares(tmp_path: Path) -> None:
-    id_ = "scdv-2017/figure-4/scdv/n_clusters"
-    values = {10: 0.80, 20: 0.81, 40: 0.82, 60: 0.84, 80: 0.84, 100: 0.83}
-    one_label(tmp_path, "20ng", "scdv", TARGET, BOW, seed=4, **FAITHFUL)  # which no other value has
-    for other in ("scdv(sparsity=0.0)", "scdv(word_vectors__trainer='shared')"):
-        one_label(tmp_path, "20ng", other, TARGET, BOW, **FAITHFUL)
-    partial = {x: values[x] for x in (10, 60)}
-    sweep(tmp_path, partial, (0, 1))
-    assert entry(tmp_path, id_).verdict.reason == "run it with: textbench run scdv"
-    keys = sweep(tmp_path, values, (0, 1, 2))
-    found = entry(tmp_path, id_)
-    assert found.fresh is not None
-    assert found.verdict.kind == "reproduced"
-    assert {row["key"] for row in found.fresh.rows} == set(keys)
-    record(tmp_path, [found])
-    row = read_measured()[id_]
-    assert (row["seeds"], row["command"]) == ("0 1 2", "textbench run scdv")
-    assert entry(tmp_path / "empty", id_).verdict == found.verdict
-    # Tuned runs do not have the setting that their method's name stands for.
-    sweep(tmp_path, {60: 0.70}, (0, 1, 2), trials=10)
-    again = entry(tmp_path, id_)
-    assert again.fresh is not None
-    assert {row["key"] for row in again.fresh.rows} == set(keys)
-
-
 def test_a_prefix_is_of_whole_parts() -> None:
     assert {claim.method for claim in choose("scdv-2017/table-1/bow")} == {"BoW"}
     assert {claim.place for claim in choose("scdv-2017/table-1/")} == {"table-1"}
     assert len(choose()) == 282
-
-
-def test_recorded_figures_outlive_the_results_folder(tmp_path: Path) -> None:
-    home = tmp_path / "first"
-    one_label(home, "20ng", "counts", TARGET, BOW, **FAITHFUL)
-    id_ = "scdv-2017/table-1/bow/accuracy"
-    before = ledger(home, choose(id_))
-    assert record(home, before) == 1
-    (row,) = read_measured().values()
-    assert row["data_sha256"] == f"made.tar={'0' * 64}"
-    assert row["command"] == f"textbench claims {id_} --run --record"
-    assert json.loads(row["params"]) == {"counts seed 0": {"C": 1.0}}
-    after = entry(tmp_path / "second", id_)
-    assert after.fresh is None
-    assert after.verdict == before[0].verdict
-    assert after.recorded is not None
-    assert after.recorded.value == pytest.approx(before[0].fresh.value, abs=1e-5)  # type: ignore[union-attr]
-    # A figure measured anew takes the place of the recorded one; others stay.
-    one_label(home, "20ng", "counts", TARGET, BETTER, **FAITHFUL)
-    record(home, ledger(home, choose("scdv-2017/table-1/bow/macro-f1")))
-    assert record(home, ledger(home, choose(id_))) == 1
-    assert len(read_measured()) == 2
-    assert float(read_measured()[id_]["value"]) > float(row["value"])
-
-
-def test_recorded_seeds_stand_beside_fresh_ones_of_the_same_key(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Three results folders with a seed or two each; what would be made otherwise today does not count."""
-    monkeypatch.setitem(METHODS, "LDA", "lsi")
-    id_, keys = "scdv-2017/table-1/lda/accuracy", {}
-    monkeypatch.setattr(flows.recorded_seeds, "_cell_key", lambda asked, seed: keys[seed])
-
-    def run_seeds(home: Path, seeds: dict[int, float]) -> Entry:
-        for seed, accuracy in seeds.items():
-            own = {"seed": seed, "metrics": {"accuracy": accuracy}, "params": {"C": float(seed)}}
-            row = one_label(home, "20ng", "lsi", TARGET, BOW, **FAITHFUL, **own)
-            keys[seed] = row["key"]
-        return entry(home, id_)
-
-    first = run_seeds(tmp_path / "first", {0: 0.720})
-    record(tmp_path / "first", [first])
-    assert json.loads(read_measured()[id_]["each"]) == {"0": 72.0}
-    second = run_seeds(tmp_path / "second", {2: 0.724, 1: 0.722})
-    assert second.fresh is not None
-    assert second.fresh.each == pytest.approx({0: 72.0, 1: 72.2, 2: 72.4})
-    assert second.fresh.high == pytest.approx(72.2 + 4.302653 * 0.2 / math.sqrt(3), abs=1e-4)
-    record(tmp_path / "second", [second])
-    row = read_measured()[id_]
-    assert (row["seeds"], row["cells"]) == ("0 1 2", " ".join(keys[seed][:12] for seed in range(3)))
-    assert json.loads(row["params"])["lsi seed 0"] == {"C": 0.0}
-    # Where earlier code made a fresh seed, recorded ones of today's do not stand beside it.
-    own_key, keys[2] = keys[2], "of today's code"
-    assert entry(tmp_path / "second", id_).fresh.each == pytest.approx({1: 72.2, 2: 72.4})  # type: ignore[union-attr]
-    keys[2] = own_key
-    # A fresh seed replaces the recorded one, and of two recorded ones that with another key is left out.
-    keys[1] = "of other code"
-    third = run_seeds(tmp_path / "third", {2: 0.730})
-    assert third.fresh is not None
-    assert third.fresh.each == pytest.approx({0: 72.0, 2: 73.0})
-    assert third.as_json()["measured"]["seeds"] == [0, 2]
-
-
-def test_the_key_of_today_is_that_of_the_plan() -> None:
-    asked = Request(["20ng"], ["lda"], [3], "faithful", paper="scdv-2017")
-    (cell,) = plan(asked)
-    one = {"dataset": "20ng", "method": "lda", "paper": "scdv-2017"}
-    row = one | {"request": asdict(replace(asked, seeds=[0]))}
-    assert flows.recorded_seeds._key_now(row, 3) == cell.key
-    assert flows.recorded_seeds._key_now(row, 4) != cell.key
-    (piece,) = plan_pieces(replace(asked, methods=["lda(n_topics=80)"]), ["topics"])
-    row = one | {"method": "lda(n_topics=80)", "stage": "topics"}
-    assert flows.recorded_seeds._key_now(row, 3) == piece.key
-
-
-def test_recorded_orders_keep_their_comparisons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from evaluation.orders import ORDERS, Above
-
-    id_ = "dcot-2012/figure-4/reuters65/order"
-    monkeypatch.setitem(ORDERS, id_, Above("dcot", ("lsi",), (500,)))
-    for draw in range(3):
-        budget(tmp_path, "dcot", 500, draw, 0.90 + 0.001 * draw)
-        budget(tmp_path, "lsi", 500, draw, 0.80 + 0.0011 * draw)
-    entries = ledger(tmp_path, choose(id_))
-    record(tmp_path, entries)
-    again = entry(tmp_path / "empty", id_)
-    assert again.verdict.kind == entries[0].verdict.kind == "reproduced"
 
 
 def test_an_impossible_figure_stays_impossible_when_measured(tmp_path: Path) -> None:

@@ -252,7 +252,6 @@ def test_nothing_stored_shows_and_answers_nothing(home: Path) -> None:
 def test_table_1_has_the_papers_rows_and_the_baselines_below(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("flows.claims._ceilings", lambda *_: {})
     monkeypatch.setattr(compressive, "_n_features", lambda *_: 12)
     empty_record(monkeypatch, tmp_path)
     assert compressive.table_1(tmp_path) is None

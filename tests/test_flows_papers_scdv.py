@@ -19,7 +19,7 @@ import tasks.store
 from evaluation.claims import read_claims
 from evaluation.metrics import per_class
 from flows.cells import Cell, plan
-from flows.claims import Entry, choose, ledger, record
+from flows.claims import record
 from flows.papers import Exhibit, scdv
 from flows.papers._scdv_pieces import _n_topics
 from flows.papers._scdv_words import PRINTED, nearest_topic
@@ -28,10 +28,9 @@ from flows.suites import parts
 from tasks.senses import PUBLISHED
 from tasks.store import Job, Store
 from tests import made_runs
-from tests.made_runs import CLASSES, empty_record, finish, one_label
+from tests.made_runs import CLASSES, FAITHFUL, empty_record, entry, finish, one_label
 
 T_2, T_1 = 4.3026527297, 12.7062047364  # Student's t at 97.5 percent, of three runs and of two
-FAITHFUL = {"protocol": "faithful", "paper": "scdv-2017"}
 BOWV = "bowv(pooling='sum')"
 N = 300
 TARGET = np.repeat([0, 1, 2], N // 3)
@@ -104,7 +103,6 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         return kept[repr(request)]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(flows.claims, "_ceilings", lambda home, name: {})
         patch.setattr(made_runs, "Store", partial(Store, isolated=False))
         patch.setattr("flows.cells.plan", planned)
         empty_record(patch, tmp_path_factory.mktemp("record"))
@@ -163,11 +161,6 @@ def shown(home: Path) -> dict[str, Exhibit]:
 def table(exhibit: Exhibit) -> list[dict[str, Any]]:
     assert all(len(row) == len(exhibit.header) for row in exhibit.rows)
     return [dict(zip(exhibit.header, row, strict=True)) for row in exhibit.rows]
-
-
-def entry(home: Path, id_: str) -> Entry:
-    (found,) = [entry for entry in ledger(home, choose(id_)) if entry.claim.id == id_]
-    return found
 
 
 def test_an_empty_folder_shows_nothing(tmp_path: Path) -> None:
