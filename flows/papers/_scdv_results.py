@@ -13,6 +13,7 @@ from tasks.files import META, read_meta
 from tasks.store import Store
 
 if TYPE_CHECKING:
+    from flows.cells import Cell
     from flows.claims import Entry
     from flows.report.papers import Held
 
@@ -57,6 +58,19 @@ class Results:
         n_found, n_earlier = len({key for key, _ in kept}), len({k for k, other in kept if k != other})
         missing = "" if n_found == len(cells) else f" {n_found} of {len(cells)} cells are finished so far."
         return missing + (f" Cells that earlier code ran: {n_earlier}." if n_earlier else "")
+
+    def words_per_second(self, cell: "Cell", row: Mapping[str, Any]) -> float | None:
+        """Return the words that a run's training of word vectors read a second; None where it did not train any."""
+        store, vectors = Store(self.home / "store"), cell.references.get("word_vectors")
+        seconds = row["seconds"].get("word_vectors")
+        if vectors is None or not seconds or not store.has(vectors):
+            return None
+        training = store.open(vectors).json("training")
+        return float(training["n_tokens"] * training["epochs"] / seconds)
+
+    def n_at_border(self, dataset: str, method: str, protocol: str = "faithful") -> int:
+        """Return how many runs chose the smallest or largest C of those tried: a wider grid might do better."""
+        return sum("C" in row["on_border"] for row in self.runs(dataset, method, protocol).values())
 
     def n_empty(self, dataset: str, method: str, protocol: str = "faithful") -> int | None:
         """Return how many training and test documents have features that are all zero; None where nobody counted."""
