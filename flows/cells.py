@@ -26,6 +26,14 @@ from tasks.store import Store
 
 Protocol = Literal["honest", "transductive", "faithful"]
 PROBE = "linear-svm"
+# Of a parameter's annotation in a method's file: the values it allows, in words too. No number is True or False.
+KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
+    "int": ((int,), "a whole number"),
+    "float": ((int, float), "a number"),
+    "str": ((str,), "a text in quotes"),
+    "bool": ((bool,), "True or False"),
+    "None": ((type(None),), "None"),
+}
 OWN_RULE = "words"  # the token rule of the user's own documents
 # By paper and method: what a search under the paper's protocol leaves as it is, for the paper did.
 UNSEARCHED: Mapping[tuple[str | None, str], Mapping[str, Any]] = {
@@ -139,11 +147,14 @@ def _method(text: str) -> _Method:
 
 
 def _check_parameters(entry: catalogue.Entry, params: Mapping[str, Any]) -> None:
-    """Refuse a parameter that the method's file does not have, before word vectors are trained for it."""
+    """Refuse what the method's file does not take, before word vectors are trained for it."""
     known = entry.parameters
     has_vectors = "word_vectors" in entry.constant("NEEDS", ())
-    for name in params:
-        if known is None or name in known or (has_vectors and name.startswith(PREFIX)):
+    for name, value in params.items():
+        if known is None or (has_vectors and name.startswith(PREFIX)):
+            continue
+        if name in known:
+            _check_kind(entry, name, value, known[name])
             continue
         choices = sorted(known)
         if has_vectors:
@@ -154,6 +165,14 @@ def _check_parameters(entry: catalogue.Entry, params: Mapping[str, Any]) -> None
             choices += [f"{PREFIX}..."]
         said = catalogue.nearest(name, choices) if choices else "it has none"
         raise InputError(f"{entry.name} has no parameter {name!r}; {said}")
+
+
+def _check_kind(entry: catalogue.Entry, name: str, value: Any, annotation: str) -> None:
+    """Refuse a value that is not of the kind that the method's file says, where that is a plain one."""
+    said = annotation.split(" | ")
+    if all(kind in KINDS for kind in said) and not any(type(value) in KINDS[kind][0] for kind in said):
+        wanted = " or ".join(KINDS[kind][1] for kind in said)
+        raise InputError(f"{entry.name}: {name} must be {wanted}, got {value!r}")
 
 
 def _check_methods(methods: Sequence[_Method]) -> None:

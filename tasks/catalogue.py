@@ -47,8 +47,8 @@ class Entry:
         )
 
     @property
-    def parameters(self) -> set[str] | None:
-        """The parameters of the method's `build` but for the seed; None where its file does not tell.
+    def parameters(self) -> dict[str, str] | None:
+        """The parameters of the method's `build` and their annotations, but for the seed; None if its file hides them.
 
         They are its own arguments, and those of the class in its file that it hands `**params` to.
         """
@@ -67,8 +67,12 @@ class Entry:
             if len(handed) != 1 or len(own) != 1 or own[0].args.kwarg:
                 return None
             makers += own
-        names = {a.arg for one in makers for a in (*one.args.args, *one.args.kwonlyargs)}
-        return names - {"self", "random_state"}
+        arguments = [a for one in makers for a in (*one.args.args, *one.args.kwonlyargs)]
+        return {
+            a.arg: ast.unparse(a.annotation) if a.annotation else ""
+            for a in arguments
+            if a.arg not in ("self", "random_state")
+        }
 
     @staticmethod
     def _functions(node: ast.Module | ast.ClassDef) -> list[ast.FunctionDef]:

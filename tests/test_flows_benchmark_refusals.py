@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from flows.cells import Request, plan
+from tasks import InputError
 from tasks.catalogue import method, methods
-from tasks.featurize import PREFIX
 from tests.commands import PROJECT, copied, textbench
 
 
@@ -45,6 +46,12 @@ def test_a_read_only_folder_is_refused(tmp_path: Path) -> None:
         (("--method", "nowhere.py"), ("no method file nowhere.py",)),
         (("--method", "counts(weight=1)"), ("counts has no parameter 'weight'; it has none",)),
         (("--method", "scdv(n_cluster=9)", "--dry-run"), ("'n_cluster'", "did you mean n_clusters?")),
+        (
+            ("--method", "scdv(n_clusters=True)", "--dry-run"),
+            ("scdv: n_clusters must be a whole number, got True",),
+        ),
+        (("--method", "scdv(sparsity='4%')", "--dry-run"), ("scdv: sparsity must be a number, got '4%'",)),
+        (("--method", "bowv(pooling=1)", "--dry-run"), ("bowv: pooling must be a text in quotes, got 1",)),
         (("--method", "scdv(min_count=5)", "--dry-run"), ("its word vectors have: word_vectors__min_count",)),
         (("--method", "lda(random_state=5)"), ("lda has no parameter 'random_state'",)),
     ],
@@ -89,10 +96,11 @@ def test_a_method_file_named_like_a_method_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
-        ("def build(n=1, *, random_state=None): ...", {"n"}),
+        ("def build(n=1, *, random_state=None): ...", {"n": ""}),
         (
-            "class A:\n    def __init__(self, *, a=1): ...\n\ndef build(b=2, **params):\n    return A(**params)",
-            {"a", "b"},
+            "class A:\n    def __init__(self, *, a: int | None = 1): ...\n\n"
+            "def build(b=2, **params):\n    return A(**params)",
+            {"a": "int | None", "b": ""},
         ),
         # What another file's class takes is not known, nor what a class hands on.
         ("from x import A\n\ndef build(**params):\n    return A(**params)", None),
@@ -103,14 +111,28 @@ def test_a_method_file_named_like_a_method_is_refused(tmp_path: Path) -> None:
         ("build = print", None),
     ],
 )
-def test_parameters_are_read_from_the_file(code: str, expected: set[str] | None, tmp_path: Path) -> None:
+def test_parameters_are_read_from_the_file(
+    code: str, expected: dict[str, str] | None, tmp_path: Path
+) -> None:
     (tmp_path / "one.py").write_text(code)
     assert method(str(tmp_path / "one.py")).parameters == expected
 
 
-def test_all_that_a_method_searches_is_known() -> None:
+def test_all_that_a_method_searches_may_be_asked_for() -> None:
     for name, entry in methods().items():
-        searched = set(getattr(entry.load(), "SEARCH_SPACE", {}))
-        known = entry.parameters
-        assert known is not None, name
-        assert {one for one in searched if not one.startswith(PREFIX)} <= known
+        assert entry.parameters is not None, name
+        for parameter, values in getattr(entry.load(), "SEARCH_SPACE", {}).items():
+            for value in getattr(values, "choices", None) or (values.low, values.high):
+                plan(Request(["r8"], [f"{name}({parameter}={value!r})"], trials=0))
+
+
+def test_a_value_is_of_one_of_the_kinds_that_the_file_says(tmp_path: Path) -> None:
+    """What has another annotation than a plain one is left to the method."""
+    path = tmp_path / "one.py"
+    path.write_text(
+        'INPUT = "counts"\n\ndef build(a: int | None = 1, b: float = 0, c: list | int = 1, d=2): ...\n'
+    )
+    for params in ("a=None", "a=3, b=1", "b=0.5", "c='x'", "d='x'"):
+        plan(Request(["r8"], [f"{path}({params})"]))
+    with pytest.raises(InputError, match=r"one: a must be a whole number or None, got 0\.5"):
+        plan(Request(["r8"], [f"{path}(a=0.5)"]))

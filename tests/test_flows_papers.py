@@ -353,6 +353,21 @@ def test_the_report_asks_no_suite_that_was_not_run(tmp_path: Path, monkeypatch: 
     assert chapter.shown(gather(tmp_path)) == []
 
 
+def test_the_report_asks_the_suite_whose_paper_a_run_follows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from flows.report import exhibits as chapter
+    from flows.report.evidence import gather
+
+    asked: list[str] = []
+    monkeypatch.setattr(chapter, "exhibits", lambda home, suite: asked.append(suite) or [])
+    finish(tmp_path, plan(Request(["20ng"], ["tfidf"], [0])), sweeps=[])
+    assert chapter.shown(gather(tmp_path)) == []
+    finish(tmp_path, plan(Request(["20ng"], ["tfidf"], [0], "faithful", paper="scdv-2017")), sweeps=[])
+    assert chapter.shown(gather(tmp_path)) == []
+    assert asked == ["scdv"]
+
+
 def test_a_written_figure_becomes_the_element_that_a_drawn_one_is(tmp_path: Path) -> None:
     def line(svg: str) -> list[str]:
         return re.findall(r'<path d="([^"]+)"[^>]*var\(--c0', svg)

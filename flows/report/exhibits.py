@@ -12,7 +12,7 @@ from flows.report.boards import LOCAL
 from flows.report.charts import Figure
 from flows.report.evidence import Evidence
 from flows.report.tables import NOTHING, Cell, Table
-from flows.suites import suites
+from flows.suites import parts, suites
 
 FOLDED = 12  # rows from which on a table is folded under its figure
 
@@ -28,10 +28,12 @@ class Shown:
 
 
 def shown(evidence: Evidence) -> list[Shown]:
-    """Return what the suites show that local runs belong to."""
-    found = []
+    """Return what the suites show that local runs are part of, or whose paper they follow."""
+    names, papers, found = _names(evidence), {row["paper"] for row in evidence.rows} - {None}, []
     for suite in suites():
-        made = exhibits(evidence.home, suite) if suite in _names(evidence) else []
+        # Asking a suite for its cells takes seconds.
+        is_asked = suite in names or any(part.request.paper in papers for part in parts(suite))
+        made = exhibits(evidence.home, suite) if is_asked else []
         if made:
             figures = [figure(suite, one) for one in made if one.draw is not None]
             tables = [table(suite, one) for one in made if one.header]
@@ -42,7 +44,7 @@ def shown(evidence: Evidence) -> list[Shown]:
 
 
 def _names(evidence: Evidence) -> set[str]:
-    """Return the suites and sweeps of the local runs; asking each suite for its cells takes seconds."""
+    """Return the suites and sweeps of the local runs."""
     rows: list[Mapping[str, Any]] = [*evidence.rows, *evidence.budgets]
     asked = {(row.get("request") or {}).get("name", "") for row in rows}
     return asked | {name.rpartition("-")[0] for row in rows for name in row["sweeps"]}
