@@ -104,7 +104,8 @@ class Results:
                 and (is_tuned or not int(row["trials"]))
             ):
                 found.setdefault(int(row["trials"]), {})[row["seed"]] = row
-        return found[max(found)] if found else {}
+        # By seed, whenever each ran: the draws of a bootstrap depend on the order of its runs.
+        return dict(sorted(found[max(found)].items())) if found else {}
 
     def measure(self, claim: Claim, claims: Mapping[str, Claim]) -> Measurement | None:
         """Return what the runs say of a claim, None while they say nothing. `claims` go by id."""

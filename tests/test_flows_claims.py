@@ -143,6 +143,21 @@ def test_classes_are_judged_by_the_difference_to_bag_of_words(tmp_path: Path) ->
     assert unknown.verdict.reason == "20ng has no class rec.autos"
 
 
+def test_the_order_in_which_seeds_ran_changes_nothing(tmp_path: Path) -> None:
+    predicted = [np.where(RNG.random(1200) < share, TARGET, BOW) for share in (0.2, 0.4, 0.6)]
+    found = []
+    for order in ((0, 1, 2), (2, 0, 1)):
+        home = tmp_path / str(order[0])
+        one_label(home, "20ng", "counts", TARGET, BOW, **FAITHFUL)
+        for created, seed in enumerate(order):
+            one_label(home, "20ng", "scdv", TARGET, predicted[seed], seed=seed, created=created, **FAITHFUL)
+        fresh = entry(home, "scdv-2017/table-2/scdv/precision:sci.med").fresh
+        assert fresh is not None
+        assert [row["seed"] for row in fresh.rows] == [0, 1, 2, 0]
+        found.append((fresh.low, fresh.high))
+    assert found[0] == found[1]
+
+
 def test_sizes_of_stored_features(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """100 values in 100 rows of 1,000 columns: less than a megabyte, and far less than dense."""
     from scipy.sparse import random as random_matrix
