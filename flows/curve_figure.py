@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flows.figure import KINDS, WIDTH
-from flows.leaderboard import HEADINGS
+from flows.leaderboard import HEADINGS, unit
 from flows.report.charts import draw_curves
 from flows.report.style import canvas, save
 from tasks import InputError
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def draw(curves: "Sequence[Curve]", path: Path) -> None:
-    """Draw the curves of one data set, values in percent, to an SVG, PNG or PDF file.
+    """Draw the curves of one data set, in their metric's unit, to an SVG, PNG or PDF file.
 
     Raises InputError for another kind of file or when there is nothing to draw.
     """
@@ -27,6 +27,6 @@ def draw(curves: "Sequence[Curve]", path: Path) -> None:
     with canvas(4.5, WIDTH) as (figure, axis):
         draw_curves(axis, curves)
         heading = HEADINGS.get(first.metric, first.metric)
-        axis.set_ylabel(f"{heading}, percent (95 % band, {first.n_draws} draws)")
+        axis.set_ylabel(f"{heading}, {unit(first.metric)} (95 % band, {first.n_draws} draws)")
         axis.set_title(first.dataset)
         save(figure, path)

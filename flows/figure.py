@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from flows.leaderboard import HEADINGS, Summary, columns, summarise
+from flows.leaderboard import HEADINGS, Summary, columns, scale, summarise, unit
 from flows.report.style import BEST, INK, OTHER, canvas, save
 from tasks import InputError
 
@@ -15,7 +15,7 @@ WIDTH = 7.0  # inches
 
 
 def draw(rows: Iterable[Mapping[str, Any]], path: Path, metric: str | None = None) -> None:
-    """Draw one panel a data set and protocol, best first, values in percent, to an SVG, PNG or PDF file.
+    """Draw one panel a data set and protocol, best first, each in its metric's unit, to an SVG, PNG or PDF file.
 
     A bar is the 95 % interval over seeds (none for one seed); the number at the right is seconds, all stages together.
     Raises InputError for another kind of file or when there is nothing to draw.
@@ -42,18 +42,19 @@ def draw(rows: Iterable[Mapping[str, Any]], path: Path, metric: str | None = Non
 
 def _panel(axis: Any, summaries: list[Summary], metric: str) -> None:
     for place, summary in enumerate(summaries):
-        value, half = 100 * summary.mean[metric], 100 * summary.half_width[metric]
+        value, half = (scale(metric) * figures[metric] for figures in (summary.mean, summary.half_width))
         colour, marker = (BEST, "D") if summary.is_best else (OTHER, "o")
-        axis.errorbar(value, place, xerr=half if half == half else None, fmt=marker, color=colour, capsize=3)
+        bar = half if half == half else None
+        axis.errorbar(value, place, xerr=bar, fmt=marker, color=colour, capsize=3, clip_on=False)
         if summary.seconds is not None:
             axis.text(
                 1.02, place, f"{summary.seconds:.1f} s", transform=axis.get_yaxis_transform(), va="center"
             )
     first = summaries[0]
     axis.set_yticks(range(len(summaries)), [summary.label for summary in summaries])
-    axis.invert_yaxis()
+    axis.set_ylim(len(summaries) - 0.5, -0.5)
     axis.set_title(f"{first.dataset}, {first.protocol} protocol")
-    axis.set_xlabel(f"{HEADINGS.get(metric, metric)}, percent (95 % interval over seeds)")
+    axis.set_xlabel(f"{HEADINGS.get(metric, metric)}, {unit(metric)} (95 % interval over seeds)")
     axis.grid(axis="y", visible=False)
     axis.spines["left"].set_visible(False)
     axis.tick_params(axis="y", length=0)

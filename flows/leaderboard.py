@@ -25,6 +25,7 @@ HEADINGS = {
     "map": "MAP",
     "precision_at_1": "P@1",
     "lraps": "LRAPS",
+    "coverage_error": "coverage error",
 }
 KNOWN = METRICS | MULTILABEL_METRICS
 BEST, ON_BORDER = ">", "*"
@@ -218,20 +219,21 @@ def render_table(rows: Iterable[Mapping[str, Any]], console: "Console", metric: 
             grid.add_row(*map(Text, [f"{mark} {method}", *cells]), style=style)
         if grid.row_count:
             console.print(grid)
-            console.print(Text(caption(table), style="dim"))
+            console.print(Text(caption(table, shown), style="dim"))
         for line in failures(table):
             console.print(Text(line, style="red"))
 
 
-def caption(table: Sequence[Summary]) -> str:
-    """Say what the marks and the interval of one table mean."""
+def caption(table: Sequence[Summary], shown: Sequence[str]) -> str:
+    """Say what the figures, the marks and the interval of one table of these metrics mean."""
     seeds = sorted({summary.n_seeds for summary in table if summary.n_seeds})
     if seeds == [1]:
         interval = "one seed: no interval"
     else:
         counts = f"{seeds[0]} seeds" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
         interval = f"mean and 95 % interval (Student t) over {counts}"
-    parts = [f"Percent; {interval}. {BEST} best."]
+    counted = "".join(f", {HEADINGS.get(name, name)} in labels" for name in shown if unit(name) == "labels")
+    parts = [f"Percent{counted}; {interval}. {BEST} best."]
     border = sorted({name for summary in table for name in summary.on_border})
     if border:
         parts.append(f"{ON_BORDER} chosen at the end of what was searched: {', '.join(border)}.")
@@ -266,9 +268,12 @@ def _percent(summary: Summary, name: str) -> str:
 
 def scale(name: str) -> int:
     """Return what a metric is multiplied by to be shown: fractions are shown in percent."""
-    return (
-        1 if name == "coverage_error" else 100
-    )  # it counts labels; the others are fractions, shown in percent
+    return 1 if name == "coverage_error" else 100  # it counts labels; the others are fractions
+
+
+def unit(name: str) -> str:
+    """Return what a metric is shown in: percent, or labels."""
+    return "labels" if scale(name) == 1 else "percent"
 
 
 def _interval(summary: Summary, name: str, sign: str = "±") -> str:
@@ -325,7 +330,7 @@ def to_markdown(rows: Iterable[Mapping[str, Any]], metric: str | None = None) ->
             if summary.is_best:
                 method, first = f"**{method}**", f"**{first}**"
             lines.append(_pipes([method, first, *others]))
-        note = caption(table).replace(f" {BEST} best.", " Best in bold.").replace(ON_BORDER, r"\*")
+        note = caption(table, shown).replace(f" {BEST} best.", " Best in bold.").replace(ON_BORDER, r"\*")
         lines += ["", note, "", *(f"- {line}" for line in failures(table))]
     return "\n".join(lines).rstrip("\n")
 
@@ -347,7 +352,7 @@ def to_latex(rows: Iterable[Mapping[str, Any]], metric: str | None = None) -> st
             if summary.is_best:
                 method, first = rf"\textbf{{{method}}}", rf"\textbf{{{first}}}"
             lines.append(f"{' & '.join([method, first, *others])} \\\\")
-        note = caption(table).replace(f" {BEST} best.", " Best in bold.")
+        note = caption(table, shown).replace(f" {BEST} best.", " Best in bold.")
         lines += [r"\bottomrule", r"\end{tabular}"]
         lines += [rf"\caption{{{escape_latex(f'{dataset}, {protocol} protocol. {note}')}}}", r"\end{table}"]
         lines += [f"% {line}" for line in failures(table)]

@@ -149,6 +149,7 @@ def plan_and_check(home: Path, part: "Part") -> "list[Cell]":
 
 def _print(rows: list[dict[str, Any]], metric: str | None, figure: Path | None, as_json: bool) -> None:
     from flows.curves import summarise, verdicts
+    from flows.leaderboard import HEADINGS, scale, unit
 
     curves = summarise(rows, metric)
     if figure is not None:
@@ -166,13 +167,15 @@ def _print(rows: list[dict[str, Any]], metric: str | None, figure: Path | None, 
     console = Console()
     for name in dict.fromkeys(curve.dataset for curve in curves):
         own = [curve for curve in curves if curve.dataset == name]
-        title = f"{name}: {own[0].metric} in percent by labelled documents"
-        table = Table("labels", title=title, title_justify="left")
+        metric = own[0].metric
+        title = f"{name}: {HEADINGS.get(metric, metric)} in {unit(metric)} by labelled documents"
+        console.print(title, markup=False, highlight=False, style="bold")
+        table = Table("labels")
         points = [{point.budget: point for point in one.points} for one in own]
         for one in own:
             table.add_column(one.method, justify="right", overflow="fold")
         for budget in sorted({budget for of_method in points for budget in of_method}):
-            values = [_figure(of_method.get(budget)) for of_method in points]
+            values = [_figure(of_method.get(budget), scale(metric)) for of_method in points]
             table.add_row(f"{budget:,}", *values)
         console.print(table)
     console.print(
@@ -185,5 +188,8 @@ def _print(rows: list[dict[str, Any]], metric: str | None, figure: Path | None, 
             console.print(f"{row['dataset']} {row['method']} {row['labels']}: {row['error']}", markup=False)
 
 
-def _figure(point: "Point | None") -> str:
-    return "-" if point is None else f"{100 * point.mean:.1f} ±{50 * (point.high - point.low):.1f}"
+def _figure(point: "Point | None", factor: int) -> str:
+    """Return a point as text, times `factor`, with half of its interval."""
+    if point is None:
+        return "-"
+    return f"{factor * point.mean:.1f} ±{factor * (point.high - point.low) / 2:.1f}"

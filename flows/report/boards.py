@@ -115,7 +115,7 @@ def table(board: Board) -> Table:
             number(summary.peak_mb, 0),
             Cell(str(summary.n_seeds), summary.n_seeds),
         ])  # fmt: skip
-    note = caption(board.summaries).replace(" > best.", "")
+    note = caption(board.summaries, shown).replace(" > best.", "")
     note += (
         " Tied: not told apart from the best by the paired bootstrap over test documents (p, Holm-corrected)."
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flows.figure import KINDS as FILES
-from flows.leaderboard import HEADINGS, scale
+from flows.leaderboard import HEADINGS, scale, unit
 from flows.report import style
 from flows.report.boards import Board
 from flows.report.papers import KINDS
@@ -57,25 +57,27 @@ def leaderboard(board: Board) -> Figure:
             colour, mark = (style.BEST, "D") if standing == "best" else (style.OTHER, "o")
             filled = colour if standing in ("best", "tied") else "#ffffff"
             if value < edge:
-                axis.plot([edge], [place], marker="<", color=colour, markerfacecolor=filled)
+                axis.plot([edge], [place], marker="<", color=colour, markerfacecolor=filled, clip_on=False)
             else:
                 bar = half if half == half else None
-                axis.errorbar(
-                    value, place, xerr=bar, fmt=mark, color=colour, markerfacecolor=filled, capsize=2.5
-                )
+                looks = {"fmt": mark, "color": colour, "markerfacecolor": filled, "capsize": 2.5}
+                axis.errorbar(value, place, xerr=bar, clip_on=False, **looks)
             word = {"best": " best", "tied": " tied"}.get(standing, "")
             axis.text(1.02, place, f"{value:.2f}{word}", transform=axis.get_yaxis_transform(), va="center")
         axis.set_yticks(range(len(shown)), [summary.label for summary in shown])
-        axis.invert_yaxis()
+        axis.set_ylim(len(shown) - 0.5, -0.5)
         _widen(axis)
-        axis.set_xlabel(f"{board.heading}, {'percent' if factor == 100 else 'labels'}")
+        axis.set_xlabel(f"{board.heading}, {unit(board.metric)}")
         axis.grid(axis="y", visible=False)
         axis.spines["left"].set_visible(False)
         axis.tick_params(axis="y", length=0)
         title = f"{board.dataset}, {board.protocol} protocol"
         words = "; ".join(f"{s.label} {v:.2f}" for s, v in zip(shown, values, strict=True))
         svg = style.inline(
-            figure, f"fig-leaderboard-{board.name}", title, f"{board.heading} in percent: {words}."
+            figure,
+            f"fig-leaderboard-{board.name}",
+            title,
+            f"{board.heading} in {unit(board.metric)}: {words}.",
         )
     more = f" The first {MANY} of {len(board.summaries)} methods." if len(board.summaries) > MANY else ""
     left = f" A triangle at the edge is more than {FAR:.0f} points behind." if min(values) < edge else ""
@@ -110,7 +112,7 @@ def cost(board: Board, kind: str) -> Figure | None:
             axis.plot([x], [y], "D" if on_front else "o", color=colour, markerfacecolor=face, zorder=2)
         axis.margins(x=0.18, y=0.12)
         axis.set_xlabel(heading)
-        axis.set_ylabel(f"{board.heading}, percent")
+        axis.set_ylabel(f"{board.heading}, {unit(board.metric)}")
         _plain_ticks(axis)
         style.place_labels(
             axis, [(x, y) for x, y, _ in drawn], [s.label for *_, s in drawn], path, fontsize=9
@@ -150,41 +152,49 @@ def curves(found: "Sequence[Curve]", name: str, title: str) -> Figure:
     """Draw the label-budget curves of a data set: a line a method, its 95 % band, its name at its end."""
     with style.canvas(3.4) as (figure, axis):
         draw_curves(axis, found)
+        metric = found[0].metric
         words = "; ".join(
-            f"{c.method} {', '.join(f'{100 * p.mean:.1f} at {p.budget}' for p in c.points)}" for c in found
+            f"{c.method} {', '.join(f'{scale(metric) * p.mean:.1f} at {p.budget}' for p in c.points)}"
+            for c in found
         )
-        svg = style.inline(figure, name, title, f"{HEADINGS.get(found[0].metric)} in percent: {words}.")
+        heading = f"{HEADINGS.get(metric, metric)} in {unit(metric)}"
+        svg = style.inline(figure, name, title, f"{heading}: {words}.")
     draws = found[0].n_draws
     band = f"Bands are 95 % intervals over {draws} draws." if draws > 1 else "One draw: no interval."
     return Figure(name, f"{title}. {band}", svg)
 
 
 def draw_curves(axis: Any, found: "Sequence[Curve]") -> None:
-    """Draw curves into axes: lines that differ in colour and mark, bands, and names at their ends."""
+    """Draw curves of one metric into axes: lines that differ in colour and mark, bands, and names at their ends."""
+    metric = found[0].metric
+    factor = scale(metric)
     for place, curve in enumerate(found):
         budgets = [point.budget for point in curve.points]
         colour = style.COLOURS[place % len(style.COLOURS)]
         mark = style.MARKS[place % len(style.MARKS)]
-        axis.plot(budgets, [100 * point.mean for point in curve.points], color=colour, marker=mark, ms=4)
-        low, high = ([100 * getattr(point, end) for point in curve.points] for end in ("low", "high"))
+        mean, low, high = (
+            [factor * getattr(point, name) for point in curve.points] for name in ("mean", "low", "high")
+        )
+        axis.plot(budgets, mean, color=colour, marker=mark, ms=4, clip_on=False)
         axis.fill_between(budgets, low, high, color=colour, alpha=0.15, linewidth=0)
     low, high = axis.get_ylim()
-    axis.set_ylim(max(low, 0.0), min(high, 101.0))  # two draws have an interval wider than all there is
+    most = 101.0 if factor == 100 else high
+    axis.set_ylim(max(low, 0.0), min(high, most))  # two draws have an interval wider than all there is
     _name_lines(axis, found)
     axis.set_xlabel("labelled training documents")
-    axis.set_ylabel(f"{HEADINGS.get(found[0].metric, found[0].metric)}, percent")
+    axis.set_ylabel(f"{HEADINGS.get(metric, metric)}, {unit(metric)}")
 
 
 def _name_lines(axis: Any, found: "Sequence[Curve]") -> None:
     """Write each method's name beside the end of its line, moved apart where ends are close."""
     low, high = axis.get_ylim()
-    height = -float("inf")
+    factor, height = scale(found[0].metric), -float("inf")
     for place, curve in sorted(enumerate(found), key=lambda item: item[1].points[-1].mean):
         end = curve.points[-1]
-        height = max(100 * end.mean, height + GAP * (high - low))
+        height = max(factor * end.mean, height + GAP * (high - low))
         axis.annotate(
             curve.method if len(curve.method) <= LONGEST else f"{curve.method[: LONGEST - 1]}…",
-            (end.budget, 100 * end.mean),
+            (end.budget, factor * end.mean),
             xytext=(1.01, height),
             textcoords=axis.get_yaxis_transform(),
             color=style.COLOURS[place % len(style.COLOURS)],
@@ -298,11 +308,13 @@ def draw_held(axis: Any, found: "Sequence[Held]") -> None:
         reach = (
             None if one.low is None or one.high is None else [[one.value - one.low], [one.high - one.value]]
         )
-        axis.errorbar(one.value, place, xerr=reach, fmt="o", color=style.OTHER, capsize=2.5, zorder=3)
-        axis.plot([one.published], [place], "s", color=style.BEST, markerfacecolor="#ffffff", zorder=2)
+        looks = {"color": style.OTHER, "capsize": 2.5, "zorder": 3, "clip_on": False}
+        axis.errorbar(one.value, place, xerr=reach, fmt="o", **looks)
+        square = {"color": style.BEST, "markerfacecolor": "#ffffff", "zorder": 2, "clip_on": False}
+        axis.plot([one.published], [place], "s", **square)
         axis.text(1.02, place, one.verdict, transform=axis.get_yaxis_transform(), va="center", fontsize=9)
     axis.set_yticks(range(len(found)), [one.label for one in found])
-    axis.invert_yaxis()
+    axis.set_ylim(len(found) - 0.5, -0.5)
     axis.set_xlabel("percent")
     axis.grid(axis="y", visible=False)
     axis.spines["left"].set_visible(False)

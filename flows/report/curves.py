@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from flows.curves import Curve, summarise
-from flows.leaderboard import HEADINGS, scale
+from flows.leaderboard import HEADINGS, scale, unit
 from flows.report.boards import LOCAL
 from flows.report.evidence import Evidence
 from flows.report.tables import NOTHING, Cell, Table
@@ -65,7 +65,7 @@ def _table(dataset: str, protocol: str, curves: Sequence[Curve]) -> Table:
             cells.append(Cell(f"{factor * half:.1f}", half) if half else NOTHING)
         rows.append(cells)
     note = (
-        f"{HEADINGS.get(metric, metric)} in percent, the mean over {n_draws} "
+        f"{HEADINGS.get(metric, metric)} in {unit(metric)}, the mean over {n_draws} "
         f"draw{'s' if n_draws > 1 else ''} of labels with "
         "the half-width of its 95 % interval. All methods get the same draws; features are learnt "
         "on all training texts."

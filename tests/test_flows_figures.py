@@ -1,0 +1,107 @@
+"""Pictures: every metric is drawn in its own unit, and no mark is cut at the end of an axis."""
+
+import importlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from flows import curve_figure, figure
+from flows.curves import Curve, Point
+from flows.leaderboard import summarise as summaries
+from flows.report import charts, style
+from flows.report.boards import Board
+from flows.report.curves import tables
+
+COVERAGE = {"good": 3.25, "poor": 9.5}  # labels down to the last true one
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The axes of every picture that a test draws, with the values of their marks."""
+    axes: list[Any] = []
+
+    def keep(picture: Any, *_: Any) -> str:
+        axes.extend(picture.axes)
+        return "<svg></svg>"
+
+    for module in (figure, curve_figure):
+        monkeypatch.setattr(module, "save", keep)
+    monkeypatch.setattr(style, "inline", keep)
+    return axes
+
+
+def rows(metric: str, values: dict[str, float], **more: Any) -> list[dict[str, Any]]:
+    made = {"dataset": "made", "protocol": "honest", "trials": 0, "params": {}, "error": None, "peak_mb": 1.0}
+    made |= {"seconds": {"evaluate": 1.0}} | more
+    return [
+        made | {"method": method, "seed": seed, "metrics": {metric: value}}
+        for method, value in values.items()
+        for seed in (0, 1)
+    ]
+
+
+def curves(metric: str, values: Sequence[float]) -> list[Curve]:
+    points = [Point(100 * (1 + i), value, value - 0.1, value + 0.1) for i, value in enumerate(values)]
+    return [Curve("made", "lsi", metric, 2, points)]
+
+
+def marks(axis: Any, way: str) -> list[float]:
+    """The values along x or y at which an axis has marks."""
+    lines = [line for line in axis.lines if line.get_marker() not in ("None", "|", "", None)]
+    return [float(value) for line in lines for value in np.atleast_1d(getattr(line, f"get_{way}data")())]
+
+
+def test_a_leaderboard_of_coverage_error_counts_labels(drawn: list[Any], tmp_path: Path) -> None:
+    figure.draw(rows("coverage_error", COVERAGE), tmp_path / "x.png", "coverage_error")
+    assert marks(drawn[0], "x") == [3.25, 9.5]
+    assert drawn[0].get_xlabel().startswith("coverage error, labels")
+    figure.draw(rows("accuracy", {"good": 0.75}), tmp_path / "x.png")
+    assert marks(drawn[1], "x") == [75]
+    assert drawn[1].get_xlabel().startswith("accuracy, percent")
+
+
+def test_curves_of_coverage_error_count_labels(drawn: list[Any], tmp_path: Path) -> None:
+    made = curves("coverage_error", [120.5, 4.25])
+    curve_figure.draw(made, tmp_path / "x.png")
+    charts.curves(made, "fig-x", "made")
+    for axis in drawn:
+        assert marks(axis, "y") == [120.5, 4.25]
+        assert axis.get_ylim()[1] > 120.5
+        assert axis.get_ylabel().startswith("coverage error, labels")
+    (table,) = tables("made", "honest", made)
+    assert "coverage error in labels" in table.note
+
+
+def test_the_table_of_curves_counts_labels(capsys: pytest.CaptureFixture[str]) -> None:
+    found = rows("coverage_error", {"lsi": 3.25}, labels={"budget": 100, "draw": 0})
+    command = importlib.import_module("flows.cli.curve")
+    command._print(found, "coverage_error", None, as_json=False)
+    printed = capsys.readouterr().out
+    assert "made: coverage error in labels by labelled documents" in printed
+    assert "3.2 ±0.0" in printed
+
+
+def test_a_board_of_coverage_error_counts_labels(drawn: list[Any]) -> None:
+    found = summaries(rows("coverage_error", COVERAGE), "coverage_error")
+    board = Board("made", "honest", "coverage_error", found, {}, [])
+    charts.leaderboard(board)
+    charts.cost(board, "seconds")
+    assert drawn[0].get_xlabel() == "coverage error, labels"
+    assert drawn[1].get_ylabel() == "coverage error, labels"
+
+
+def test_no_mark_is_cut_at_an_end_of_the_axes(drawn: list[Any], tmp_path: Path) -> None:
+    """A mark at 100 percent, at the first or the last line, is drawn whole: not clipped, half a line from the edge."""
+    found = rows("accuracy", {"perfect": 1.0, "bad": 0.3})
+    figure.draw(found, tmp_path / "x.png")
+    curve_figure.draw(curves("accuracy", [0.95, 1.0]), tmp_path / "x.png")
+    charts.leaderboard(Board("made", "honest", "accuracy", summaries(found), {}, []))
+    for axis in drawn:
+        assert not [
+            line for line in axis.lines if line.get_marker() in tuple("oDs<^v") and line.get_clip_on()
+        ]
+    for axis in (drawn[0], drawn[2]):
+        assert axis.get_ylim() == (1.5, -0.5)
