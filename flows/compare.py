@@ -251,10 +251,7 @@ def as_json(found: Mapping[str, Sequence[Pair]], ranks: Ranking | None) -> list[
 
 
 def draw(ranks: Ranking, path: Path) -> None:
-    """Draw the critical-difference picture: methods on a line of ranks, those not told apart joined by a bar.
-
-    Raises InputError for a kind of file other than SVG, PNG and PDF.
-    """
+    """Draw the critical-difference picture to an SVG, PNG or PDF file: bars join methods that are not told apart."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -263,10 +260,8 @@ def draw(ranks: Ranking, path: Path) -> None:
     import pandas as pd
     from scikit_posthocs import critical_difference_diagram
 
-    from flows.figure import KINDS
+    from flows.report.style import save
 
-    if path.suffix.lower() not in KINDS:
-        raise InputError(f"--figure must end in {', '.join(KINDS)}, got {path.name}")
     average = np.array(ranks.average_ranks)
     # The drawing joins what has p above 0.05: 1 where ranks are closer than the critical difference, else 0.
     alike = (np.abs(average[:, None] - average) < ranks.critical_difference).astype(float)
@@ -284,5 +279,5 @@ def draw(ranks: Ranking, path: Path) -> None:
         f"bars join what is less than {ranks.critical_difference:.2f} apart (Nemenyi, {100 * ranks.level:.0f} %)"
     )
     axis.set_title(title, loc="left", fontsize=10)
-    figure.savefig(path, metadata={"Date": None} if path.suffix != ".png" else None, dpi=150)
+    save(figure, path)
     plt.close(figure)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flows.figure import KINDS, WIDTH
+from flows.figure import WIDTH
 from flows.leaderboard import HEADINGS, unit
 from flows.report.charts import draw_curves
 from flows.report.style import canvas, save
@@ -17,10 +17,8 @@ if TYPE_CHECKING:
 def draw(curves: "Sequence[Curve]", path: Path) -> None:
     """Draw the curves of one data set, in their metric's unit, to an SVG, PNG or PDF file.
 
-    Raises InputError for another kind of file or when there is nothing to draw.
+    Raises InputError when there is nothing to draw.
     """
-    if path.suffix.lower() not in KINDS:
-        raise InputError(f"--figure must end in {', '.join(KINDS)}, got {path.name}")
     if not curves:
         raise InputError("no cell of the curves is finished; there is nothing to draw")
     first = curves[0]

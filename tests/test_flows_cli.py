@@ -407,7 +407,13 @@ def test_transform_refuses_texts_it_cannot_read(
 
 def test_export_refuses_a_bad_path(home: Path, refused: Command, tmp_path: Path) -> None:
     assert "must end in .npz" in refused("export", "last", "-o", tmp_path / "model.zip")
-    assert "there is no folder" in refused("export", "last", "-o", tmp_path / "absent" / "model.npz")
+    (tmp_path / "file").touch()
+    assert "is a file, not a folder" in refused("export", "last", "-o", tmp_path / "file" / "model.npz")
+
+
+def test_export_makes_missing_folders(home: Path, run: Command, tmp_path: Path) -> None:
+    run("export", "last", "-o", tmp_path / "new" / "folder" / "model.npz")
+    assert [path.name for path in (tmp_path / "new" / "folder").iterdir()] == ["model.npz"]
 
 
 def test_main_turns_bad_input_into_one_line_and_exit_code_2() -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from flows.cli.output import FIGURES, check_file
 from tasks import InputError
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ def compare(
     from flows.compare import as_json, draw, pairs, ranking
     from flows.home import home_folder
 
+    check_file("--figure", figure, FIGURES)
     home = home_folder()
     entrants = _entrants(home, run, dataset, method, protocol, seeds, metric)
     found = {name: pairs(home, name, group, metric) for name, group in entrants.items()}

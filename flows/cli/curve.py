@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from flows.cli.output import FIGURES, check_file
 from flows.cli.request import Address, CellsAsJson, DataDir, Engine, Folds, Paper, Probe
 from tasks import InputError
 
@@ -69,6 +70,7 @@ def curve(
     for name, value, least in (("--draws", draws, 1), ("--trials", trials, 0), ("--seed", seed, 0)):
         if value < least:
             raise InputError(f"{name} must be at least {least}, got {value}")
+    check_file("--figure", figure, FIGURES)
     where = read_engine(engine, address)
     use_data_dir(data_dir)
     home = home_folder()

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tasks import InputError
+from flows.cli.output import check_file
 
 
 def export(
@@ -31,10 +31,7 @@ def export(
     home = home_folder()
     row = find_run(home, run)
     path = out or Path(f"{row['dataset']}-{row['method']}.npz")
-    if path.suffix != ".npz":
-        raise InputError(f"--out must end in .npz, got {path}")
-    if not path.resolve().parent.is_dir():
-        raise InputError(f"--out {path}: there is no folder {path.resolve().parent}")
+    check_file("--out", path, [".npz"])
     Model.from_run(Run(home, row)).save(path)
     size = path.stat().st_size
     if json:

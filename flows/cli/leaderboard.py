@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from flows.cli.output import FIGURES, check_file
 from tasks import InputError
 
 TABLE = "table"
@@ -54,6 +55,7 @@ def leaderboard(
     if json:
         output = "json"
     _check(metric, protocol, output, [TABLE, *FORMATS])
+    check_file("--figure", figure, FIGURES)
     home = home_folder()
     found = _mlflow_rows(home) if from_mlflow else _index_rows(home)
     _check_names("data set", dataset, "dataset", found)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tasks import InputError
+from flows.cli.output import FIGURES, check_file, check_folder
 
 FILE = Path("report.html")
 
@@ -58,8 +58,9 @@ def report(
     from flows.report.evidence import gather
     from flows.report.publish import publish as log
 
-    if output.suffix.lower() not in (".html", ".htm"):
-        raise InputError(f"--output must end in .html, got {output.name}")
+    check_file("--output", output, [".html", ".htm"])
+    check_file("--figure", figure, FIGURES)
+    check_folder("--tables", tables)
     home = home_folder()
     evidence = gather(home, sweep or ())
     if record:

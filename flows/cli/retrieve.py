@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from flows.cli.output import check_folder
 from flows.cli.request import Address, Engine, Fresh
 from tasks import InputError
 
@@ -96,6 +97,7 @@ def retrieve(
         raise InputError(f"--protocol must be {' or '.join(PROTOCOLS)}, got {protocol!r}")
     if not 1 <= seeds <= 1000:
         raise InputError(f"--seeds must lie in 1 .. 1000, got {seeds}")
+    check_folder("--write", write)
     where = read_engine(engine, address)
     own = _own(documents, queries, qrels, format, fields)
     request = Request(

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tasks import InputError
+from flows.cli.output import FIGURES, check_file
 
 if TYPE_CHECKING:
     from flows.terms import Answer
@@ -39,14 +39,12 @@ def terms(
 
     Example: textbench terms --method dcot --dataset reuters65 nasdaq reagan
     """
-    from flows.figure import KINDS
     from flows.home import home_folder
     from flows.terms import Question, ask, draw
     from tasks.isolate import CellError
     from tasks.store import Store
 
-    if figure is not None and figure.suffix.lower() not in KINDS:
-        raise InputError(f"--figure must end in {', '.join(KINDS)}, got {figure.name}")
+    check_file("--figure", figure, FIGURES)
     question = Question(word or [], dataset, method, top, rule, protocol, seed)
     try:
         answer = ask(question, Store(home_folder() / "store"))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from flows.cli.output import check_file
 from tasks import InputError
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def transform(
         raise InputError(
             "features are arrays: name a file with --out, .npz if they are sparse and .npy if dense"
         )
+    check_file("--out", out, [".npz", ".npy"] if output == "features" else [])
     model = replace(Model.load(file), method_file=method)
     documents = _read(texts or [STDIN])
     if output == "features":

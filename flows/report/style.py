@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tasks import InputError
+
 INK, QUIET, GRID = "#333333", "#5f6368", "#dddddd"
 # Lines and dots in their order; the first is a plain result, the second the best.
 COLOURS = ("#0072b2", "#b84c00", "#00795a", "#a0447a", "#8a6100", "#4d5db0", "#000001")
@@ -63,8 +65,15 @@ def canvas(height: float, width: float = WIDTH, **options: Any) -> Iterator[tupl
 
 
 def save(figure: Any, path: Path) -> None:
-    """Write a figure to an SVG, PNG or PDF file, the same bytes for the same picture."""
-    figure.savefig(path, metadata={"Date": None} if path.suffix != ".png" else None, dpi=150)
+    """Write a figure to an SVG, PNG or PDF file, the same bytes for the same picture.
+
+    Raises InputError where it cannot be written.
+    """
+    metadata = None if path.suffix.lower() == ".png" else {"Date": None}
+    try:
+        figure.savefig(path, metadata=metadata, dpi=150)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from error
 
 
 def inline(figure: Any, name: str, title: str, description: str) -> str:
