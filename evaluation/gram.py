@@ -105,16 +105,22 @@ class HingeDocuments(GramDocuments):
         return NewtonPath(self.gram, self.train, self.scale)
 
     @functools.cached_property
-    def _paths(self) -> dict[int, Iterator[Solution]]:
+    def _paths(self) -> dict[int, Iterator[tuple[float, Solution]]]:
         return {}
 
     def solve(
         self, problem: int, positive: np.ndarray, C: float, max_iter: int
     ) -> tuple[np.ndarray, float, bool]:
-        """Solve one problem, for the C that is next on its path: (coefficients, intercept, whether it converged)."""
+        """Solve one problem for the C that is next on its path: (coefficients, intercept, whether it converged).
+
+        Raises ValueError for another C.
+        """
         if problem not in self._paths:
-            self._paths[problem] = self._newton.solve(positive, self.c_grid, min(max_iter, MAX_STEPS))
-        solution = next(self._paths[problem])
+            path = self._newton.solve(positive, self.c_grid, min(max_iter, MAX_STEPS))
+            self._paths[problem] = zip(self.c_grid, path, strict=True)
+        expected, solution = next(self._paths[problem])
+        if expected != C:
+            raise ValueError(f"C must be the next one of the path, {expected:g}, got {C:g}")
         intercept = float(solution.b.sum())
         if self.held_out is not None:
             return solution.scores[self.held_out] - intercept, intercept, solution.converged

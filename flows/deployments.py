@@ -23,6 +23,7 @@ from flows.home import home_folder
 from flows.services import NIGHTLY_CRON
 from flows.suites import Part, read_suite
 from tasks import InputError, catalogue
+from tasks.rankers import names as ranker_names
 
 PROTOCOLS_OWN = "the protocol's"
 
@@ -39,8 +40,8 @@ else:
 
     DataSet = Literal[tuple(catalogue.datasets())]
     Method = Literal[tuple(catalogue.methods())]
-    Collection = Literal[rankings.COLLECTIONS]
-    RankerName = Literal[rankings.RANKERS]
+    Collection = Literal[tuple(catalogue.collections())]
+    RankerName = Literal[tuple(ranker_names())]
     Probe = Literal[(PROTOCOLS_OWN, *PROBES)]
 
 QUICK = read_suite("quick")

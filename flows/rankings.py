@@ -71,7 +71,7 @@ def plan(request: Request) -> list[Cell]:
 def _corpus(name: str) -> tuple[str, Reference, str]:
     reference = collect.reference(name)
     if name.startswith(collect.LIBRARY):
-        return name, reference, collect.OWN_RULE
+        return name, reference, collect.COLLECTION_RULE
     return name, reference, catalogue.collection(name).constant("RULE")
 
 
@@ -79,7 +79,7 @@ def _own_corpus(own: Mapping[str, Any]) -> tuple[str, Reference, str]:
     from tasks.collections._own import OwnCollection
 
     reference = collect.own_reference(OwnCollection(**own))
-    return f"own-{reference.params['dataset']}", reference, collect.OWN_RULE
+    return f"own-{reference.params['dataset']}", reference, collect.COLLECTION_RULE
 
 
 def _cell(

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 # Ids of the library ir_datasets begin so; their data must be on this machine.
 LIBRARY = "irds:"
-OWN_RULE = "letters-stop-stem"
+# The token rule of collections that are not in the catalogue.
+COLLECTION_RULE = "letters-stop-stem"
 
 
 def reference(name: str) -> Reference:

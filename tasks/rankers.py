@@ -51,6 +51,13 @@ def spellings() -> dict[str, catalogue.Entry]:
     return {asked.get(entry.path.stem, name): entry for name, entry in catalogue.rankers().items()}
 
 
+def names() -> list[str]:
+    """Return the names that `parse` takes without a method's file or parameters."""
+    methods = [name for name, entry in catalogue.methods().items() if not entry.is_classifier]
+    mixed = [f"{base}+{name}" for base in MIXED for name in methods]
+    return [*plain_rankers(), *methods, *dict.fromkeys([SOFTMAX_NAME, *mixed])]
+
+
 def parse(text: str) -> Ranker:
     """Return the ranker of that name; a method may carry parameters, `lm+lsi(n_components=100)`.
 
@@ -83,7 +90,4 @@ def _module(stem: str) -> str:
 
 
 def _nearest(text: str) -> str:
-    methods = [name for name, entry in catalogue.methods().items() if not entry.is_classifier]
-    mixed = [f"{base}+{name}" for base in MIXED for name in methods]
-    names = [*plain_rankers(), SOFTMAX_NAME, *methods, *mixed]
-    return catalogue.nearest(text, names)
+    return catalogue.nearest(text, names())

@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_matrix, hstack
 
 from evaluation import probes
-from evaluation.gram import gram_matrix
+from evaluation.gram import HingeDocuments, gram_matrix
 from evaluation.linear_probe import CONSTANT
 from evaluation.probes import LinearSVMProbe
 from evaluation.tuning import choose_c
@@ -109,3 +109,12 @@ def test_the_choice_of_c_is_that_of_liblinear_and_the_same_each_time(monkeypatch
     expected = choose_c(X, y, "linear-svm", C_GRID, n_folds=3, random_state=0)
     assert first.C == expected.C
     np.testing.assert_allclose(first.fold_scores, expected.fold_scores, atol=0.02)
+
+
+def test_a_value_of_c_that_is_not_the_next_of_its_path_is_refused() -> None:
+    X, classes = documents(3)
+    made = HingeDocuments(X, gram_matrix(X), np.arange(len(classes)), 1.0, (0.1, 1.0))
+    positive = classes == 0
+    made.solve(0, positive, 0.1, 100)
+    with pytest.raises(ValueError, match=r"C must be the next one of the path, 1, got 0\.1"):
+        made.solve(0, positive, 0.1, 100)

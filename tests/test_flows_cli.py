@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import json
+import os
 import shlex
 import socket
 import subprocess
@@ -23,6 +24,7 @@ from flows.cli.show import audit_in_words
 from flows.cli.store import seconds
 from flows.runs import Run, command_of
 from tasks import InputError, catalogue, rankers
+from tasks.recipe import PROJECT
 from tasks.store import Artifact, Store
 
 Command = Callable[..., Any]
@@ -352,6 +354,10 @@ def test_doctor_names_the_remedy(run: Command, monkeypatch: pytest.MonkeyPatch, 
     failed = {check.name: check for check in checks() if not check.ok and check.required}
     assert set(failed) == {"libraries", "MLflow", "Prefect"}
     assert failed["libraries"].found == "mlflow is not installed"
+    command = shlex.split(failed["libraries"].remedy.removeprefix("Run: "))
+    # `uv pip sync` would remove textbench, which the lock does not name.
+    assert command[1:] == ["-m", "pip", "install", "--no-deps", "-r", str(PROJECT / "requirements.lock")]
+    assert os.path.samefile(command[0], sys.executable)
     assert "mlflow.yaml" in failed["MLflow"].remedy
     assert "unset PREFECT_API_URL" in failed["Prefect"].remedy
     warned = [check for check in checks() if not check.ok and not check.required]

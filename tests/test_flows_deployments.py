@@ -8,9 +8,9 @@ from prefect.utilities.callables import parameter_schema
 from prefect.utilities.schema_tools.validation import is_valid, validate
 
 from flows.artifacts import pictures, table
-from flows.rankings import COLLECTIONS, RANKERS
+from flows.rankings import RANKERS
 from flows.suites import read_suite
-from tasks import catalogue
+from tasks import catalogue, rankers
 
 FLOWS = {
     "benchmark": "flows.deployments",
@@ -65,8 +65,16 @@ def test_choices_are_those_of_the_catalogue() -> None:
     assert fields["datasets"]["items"]["enum"] == list(catalogue.datasets())
     assert fields["methods"]["default"] == read_suite("quick")["methods"]
     fields = schema_of("retrieval")["properties"]
-    assert fields["rankers"]["items"]["enum"] == list(RANKERS)
-    assert fields["collections"]["items"]["enum"] == list(COLLECTIONS)
+    assert fields["collections"]["items"]["enum"] == list(catalogue.collections())
+    offered = fields["rankers"]["items"]["enum"]
+    assert len(set(offered)) == len(offered)
+    assert set(RANKERS) | rankers.plain_rankers().keys() <= set(offered)
+    for method, entry in catalogue.methods().items():
+        assert {method, f"lm+{method}", f"mb+{method}"} & set(offered) == (
+            set() if entry.is_classifier else {method, f"lm+{method}", f"mb+{method}"}
+        )
+    for name in offered:
+        assert rankers.parse(name).name == name
 
 
 @pytest.mark.parametrize(

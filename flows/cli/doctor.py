@@ -110,6 +110,7 @@ def _python() -> Check:
 def _libraries() -> Iterator[Check]:
     """Compare the main libraries with requirements.lock: a missing one fails, another version warns."""
     import re
+    import shlex
     from importlib import metadata
 
     from tasks.recipe import PROJECT
@@ -117,7 +118,8 @@ def _libraries() -> Iterator[Check]:
     lock = PROJECT / "requirements.lock"
     text = lock.read_text("utf-8") if lock.is_file() else ""
     locked = dict(re.findall(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)", text, flags=re.MULTILINE))
-    remedy = f"Run: uv pip sync {lock}"
+    # Not `uv pip sync`, which removes what the lock does not name: this package.
+    remedy = f"Run: {shlex.join([sys.executable, '-m', 'pip', 'install', '--no-deps', '-r', str(lock)])}"
     found, differing = [], []
     for name in LIBRARIES:
         try:
