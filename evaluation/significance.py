@@ -174,9 +174,8 @@ def average_ranks(scores: np.ndarray, level: float = 0.05) -> Ranks:
         raise ValueError(f"ranks need at least two data sets and two methods; received {scores.shape}")
     n_datasets, n_methods = scores.shape
     ranks = rankdata(-scores, axis=1)
-    are_apart = n_methods > 2 and bool(
-        np.ptp(ranks, axis=1).any()
-    )  # the test has no value where all are alike
+    # The test has no value where all are alike.
+    are_apart = n_methods > 2 and bool(np.ptp(ranks, axis=1).any())
     statistic, p = map(float, friedmanchisquare(*scores.T)) if are_apart else (None, None)
     quantile = float(studentized_range.ppf(1 - level, n_methods, np.inf)) / np.sqrt(2)
     return Ranks(

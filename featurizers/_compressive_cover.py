@@ -68,9 +68,8 @@ def _cover_share(
     for d in range(begin, end):
         longest = max(longest, offsets[d + 1] - offsets[d])
     best = np.empty(longest + 1, dtype=np.float64)
-    back = np.empty(
-        longest + 1, dtype=np.uint8
-    )  # words back to the pointer that reached here, and its length
+    # Words back to the pointer that reached here, and its length.
+    back = np.empty(longest + 1, dtype=np.uint8)
     length = np.empty(longest + 1, dtype=np.uint8)
     for d in range(begin, end):
         origin = offsets[d]

@@ -104,9 +104,8 @@ def find_entries(table: np.ndarray, documents: Sequence[np.ndarray]) -> tuple[np
 
 def rows_at(kgram: np.ndarray, row: np.ndarray) -> np.ndarray:
     """Return `kgram` with its numbers replaced by `row[number]`, int32; ONCE and OUTSIDE stay."""
-    padded = np.append(row, [-2, -1]).astype(
-        np.int32
-    )  # so that OUTSIDE and ONCE, as indices, find themselves
+    # Padded so that OUTSIDE and ONCE, as indices, find themselves.
+    padded = np.append(row, [-2, -1]).astype(np.int32)
     return padded[kgram]
 
 

@@ -71,9 +71,8 @@ def cluster(points: np.ndarray, n_clusters: int, seed: int | None) -> tuple[np.n
     """
     _check_number(n_clusters, len(points))
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", ConvergenceWarning
-        )  # too few different points: said below, as an error
+        # Too few different points: said below, as an error.
+        warnings.simplefilter("ignore", ConvergenceWarning)
         model = KMeans(n_clusters, n_init=1, random_state=seed).fit(points)
     n_found = len(np.unique(model.labels_))
     if n_found < n_clusters:

@@ -15,10 +15,9 @@ def home_folder() -> Path:
     Raises InputError when it cannot be made or written to.
     """
     home = Path(os.environ.get(VARIABLE) or DEFAULT).expanduser().resolve()
+    # These characters end a database's address.
     if any(character in str(home) for character in "?#%"):
-        raise InputError(
-            f"the results folder must have no ?, # or % in its path, got {home}"
-        )  # they end a database's address
+        raise InputError(f"the results folder must have no ?, # or % in its path, got {home}")
     probe = home / f".writable-{os.getpid()}"
     try:
         home.mkdir(parents=True, exist_ok=True)

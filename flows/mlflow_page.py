@@ -23,9 +23,8 @@ def serve(home: Path, listener: int) -> None:
     state = services.read_state(home, services.MLFLOW)
     page = runs_page(tracker, state["address"])
     services.write_state(home, services.MLFLOW, state | {"page": page})
-    os.environ["_MLFLOW_SERVER_FILE_STORE"] = (
-        settings.tracking_uri
-    )  # what `mlflow server` hands its processes
+    # What `mlflow server` hands its processes.
+    os.environ["_MLFLOW_SERVER_FILE_STORE"] = settings.tracking_uri
     os.environ["_MLFLOW_SERVER_ARTIFACT_ROOT"] = settings.artifact_root
     import uvicorn
     from mlflow.server.fastapi_app import app

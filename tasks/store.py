@@ -100,9 +100,8 @@ class Job:
         try:
             np.save(path, array, allow_pickle=False)
         except OSError as error:
-            if (
-                error.errno is None
-            ):  # numpy says only how much it wrote; what cuts a file short is a full disk
+            # numpy says only how much it wrote; what cuts a file short is a full disk.
+            if error.errno is None:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from error
             raise
 

@@ -146,9 +146,8 @@ def test_several_labels_by_hand() -> None:
     train, test = csr_matrix([[1, 1, 0]]), csr_matrix([[1, 0, 0], [1, 1, 0], [0, 1, 1], [0, 0, 0]])
     bounds = multilabel_ceilings(train, test, np.arange(4))
     assert bounds["precision_at_1"] == 3 / 4
-    assert bounds["precision_at_5"] == pytest.approx(
-        (1 + 2 + 2) / 20
-    )  # the untrained label is third by accident
+    # The untrained label is third by accident.
+    assert bounds["precision_at_5"] == pytest.approx((1 + 2 + 2) / 20)
     assert bounds["micro_f1"] == pytest.approx(2 * 4 / (4 + 5))
     assert bounds["macro_f1"] == pytest.approx(2 / 3)
     assert bounds["coverage_error"] == (1 + 2 + 3 + 0) / 4

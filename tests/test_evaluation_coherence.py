@@ -64,9 +64,8 @@ def test_umass_of_many_copies_tends_to_gensims() -> None:
     model = CoherenceModel(
         topics=names, texts=texts, dictionary=Dictionary(texts), coherence="u_mass", topn=TOPICS.shape[1]
     )
-    n_pairs = (
-        TOPICS.shape[1] * (TOPICS.shape[1] - 1) / 2
-    )  # gensim's is the mean over pairs, Mimno's their sum
+    # gensim's is the mean over pairs, Mimno's their sum.
+    n_pairs = TOPICS.shape[1] * (TOPICS.shape[1] - 1) / 2
     copies = sp.csr_matrix(sp.vstack([COUNTS] * 2000))
     np.testing.assert_allclose(umass(TOPICS, copies) / n_pairs, model.get_coherence_per_topic(), atol=1e-3)
 

@@ -15,11 +15,8 @@ def printed(value: float, half: float = 0.05) -> Interval:
     ("published", "measured", "kind"),
     [
         (printed(84.6), Interval(84.4, 84.1, 84.7), "reproduced"),
-        (
-            printed(84.6),
-            Interval(84.0, 83.45, 84.55),
-            "reproduced",
-        ),  # by the rounding of the printed figure alone
+        # By the rounding of the printed figure alone.
+        (printed(84.6), Interval(84.0, 83.45, 84.55), "reproduced"),
         (printed(84.6), Interval(84.0, 83.46, 84.54), "not reproduced"),
         (printed(84.6), Interval(85.2, 84.66, 85.74), "better than published"),
         (printed(84.6), Interval(84.6, 83.6, 85.6), "reproduced"),  # exactly one point to each side

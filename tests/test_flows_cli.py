@@ -2,7 +2,6 @@
 
 import importlib.metadata
 import json
-import os
 import shlex
 import socket
 import subprocess
@@ -357,7 +356,7 @@ def test_doctor_names_the_remedy(run: Command, monkeypatch: pytest.MonkeyPatch, 
     command = shlex.split(failed["libraries"].remedy.removeprefix("Run: "))
     # `uv pip sync` would remove textbench, which the lock does not name.
     assert command[1:] == ["-m", "pip", "install", "--no-deps", "-r", str(PROJECT / "requirements.lock")]
-    assert os.path.samefile(command[0], sys.executable)
+    assert Path(command[0]).samefile(sys.executable)
     assert "mlflow.yaml" in failed["MLflow"].remedy
     assert "unset PREFECT_API_URL" in failed["Prefect"].remedy
     warned = [check for check in checks() if not check.ok and not check.required]

@@ -153,9 +153,8 @@ def test_status_command_prints_one_line_of_json(kept, monkeypatch, capsys):
     expected = {"address": info.api_url, "healthy": True, "pid": info.pid, "configured": False}
     found = json.loads(capsys.readouterr().out)
     assert found.pop("prefect") == expected | {"page": info.ui_url}
-    assert not any(
-        state["address"] or state["healthy"] for state in found.values()
-    )  # a server and nothing else
+    # A server and nothing else.
+    assert not any(state["address"] or state["healthy"] for state in found.values())
 
 
 def test_runs_of_a_killed_process_are_crashed_and_others_left_alone(kept):

@@ -1,6 +1,7 @@
 """The house rules about imports, read from the source: which room imports which, and what nobody imports."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -48,6 +49,16 @@ def imports(path: Path) -> Iterator[str]:
 
 def name_of(path: Path) -> str:
     return str(path.relative_to(PROJECT))
+
+
+# The formatter breaks a line that its comment makes too long, and leaves the comment at the bracket.
+TORN = re.compile(r"^\s*[\])}]+[:,]*  # (?!fmt: |type: )")
+
+
+def test_no_comment_is_torn_from_its_line() -> None:
+    files = [*FILES, *(PROJECT / "tests").rglob("*.py"), *(PROJECT / "infra").rglob("*.py")]
+    lines = ((path, *line) for path in files for line in enumerate(path.read_text("utf-8").splitlines(), 1))
+    assert [f"{name_of(path)}:{number}" for path, number, line in lines if TORN.match(line)] == []
 
 
 def test_there_are_files_to_read() -> None:

@@ -327,9 +327,8 @@ def test_a_sweep_outlives_the_death_of_the_database(
     trials = runs_of(mlflow, "textbench-trials")
     assert {one.info.status for one in trials} == {"FINISHED"}
     of_run = Counter(one.data.tags["textbench.run"] for one in trials)
-    searched = [
-        one for one in recorded if one.data.params["method"] == "tfidf"
-    ]  # counts has nothing to search
+    # counts has nothing to search.
+    searched = [one for one in recorded if one.data.params["method"] == "tfidf"]
     assert of_run == {one.info.run_id: N_TRIALS for one in searched}
 
 

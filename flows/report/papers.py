@@ -29,11 +29,8 @@ MEANING = {
     "not runnable": "data licensed or lost, or nothing here implements the method",
     "not yet run": "it could be measured, and was not",
 }
-PRIMARY = (
-    "accuracy",
-    "precision@1",
-    "map",
-)  # the metric of a paper's table that stands for it in chapter one
+# The metric of a paper's table that stands for it in chapter one.
+PRIMARY = ("accuracy", "precision@1", "map")
 PLAIN = ("seeds", "documents")  # a figure judged as it is, not as a difference or a ratio
 
 

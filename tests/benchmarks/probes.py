@@ -130,9 +130,8 @@ def linear_svm() -> None:
     wide = zip(features["tfidf"], features["LSI 1000"], strict=True)
     features["tfidf and LSI 1000"] = tuple(csr_matrix(hstack(parts)) for parts in wide)
     few = np.arange(200)
-    path(
-        "descent", features["LSI 100"][0][few], y[few] % 2, features["LSI 100"][1]
-    )  # compiled before it is timed
+    # Compiled before it is timed.
+    path("descent", features["LSI 100"][0][few], y[few] % 2, features["LSI 100"][1])
     for name, (X, X_test) in features.items():
         for n_labels in N_LABELS:
             some = np.sort(np.random.default_rng(0).permutation(len(y))[:n_labels])
