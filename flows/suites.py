@@ -2,12 +2,13 @@
 
 A suite is one part, or a list of `parts`, run in order. A part's keys are datasets, methods, grid (parameters of the
 methods with lists of values: every combination is a method of its own), seeds, trials, protocol, paper, probe, rule,
-timed; with `budgets` it is a label-budget curve of `draws` draws, `stratified` or not; with `pieces` it makes these
-of the cells' features (`flows.pieces`) instead of classifying.
+timed, and name, by which exhibits find it; with `budgets` it is a label-budget curve of `draws` draws, `stratified` or
+not; with `pieces` it makes these of the cells' features (`flows.pieces`) instead of classifying.
 """
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,7 @@ PART_KEYS = {
     "draws": int,
     "stratified": bool,
     "pieces": list,
+    "name": str,
 }
 KEYS = {"description": str, "parts": list} | PART_KEYS
 N_DRAWS = 5
@@ -51,6 +53,7 @@ class Part:
     draws: int = N_DRAWS
     stratified: bool = False
     pieces: tuple[str, ...] = ()
+    name: str = ""
 
 
 def suites() -> dict[str, Path]:
@@ -66,6 +69,9 @@ def read_suite(name: str) -> dict[str, Any]:
     for part in settings.get("parts", [settings]):
         _check(path, part, PART_KEYS if "parts" in settings else KEYS)
         _check_lists(path, part)
+    names = Counter(part["name"] for part in settings.get("parts", ()) if "name" in part)
+    if twice := [name for name, count in names.items() if count > 1]:
+        raise InputError(f"{path.name}: a part's name must be its own, got {shown(twice[0])} twice")
     return settings
 
 
@@ -123,6 +129,7 @@ def _part(name: str, settings: Mapping[str, Any]) -> Part:
         settings.get("draws", N_DRAWS),
         settings.get("stratified", False),
         tuple(settings.get("pieces", ())),
+        settings.get("name", ""),
     )
 
 

@@ -20,6 +20,7 @@ from flows.curves import plan_curves
 from flows.papers import Done, Exhibit, dcot, done, exhibits, show
 from flows.report import style
 from flows.suites import Part, suites
+from tasks import InputError
 from tasks.files import write_json
 from tasks.store import Store
 
@@ -117,6 +118,32 @@ def test_every_module_is_a_suite_and_others_show_nothing(tmp_path: Path) -> None
 
 def test_nothing_is_shown_of_cells_that_were_not_run(tmp_path: Path) -> None:
     assert exhibits(tmp_path, "dcot") == []
+
+
+def test_exhibits_are_of_the_parts_they_name(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A part that is put before the others, or a name given to none, moves no exhibit to another part."""
+    from flows import suites as module
+
+    before = [(exhibit.name, exhibit.rows) for exhibit in exhibits(home, "dcot")]
+    text = (module.FOLDER / "dcot.yaml").read_text("utf-8")
+    added = "parts:\n  - datasets: [r8]\n    methods: [nb]\n"
+    (tmp_path / "dcot.yaml").write_text(text.replace("parts:\n", added), "utf-8")
+    monkeypatch.setattr(module, "FOLDER", tmp_path)
+    assert len(module.parts("dcot")) == 5
+    assert [(exhibit.name, exhibit.rows) for exhibit in exhibits(home, "dcot")] == before
+    assert before
+
+
+def test_two_parts_of_one_name_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from flows import suites as module
+
+    part = "  - {name: twin, datasets: [r8], methods: [nb]}\n"
+    (tmp_path / "two.yaml").write_text(f"parts:\n{part}{part}")
+    monkeypatch.setattr(module, "FOLDER", tmp_path)
+    with pytest.raises(InputError, match=r"two.yaml: a part's name must be its own, got 'twin' twice"):
+        module.parts("two")
 
 
 def test_seconds_stand_beside_the_published_ones(parts: list[Done], tmp_path: Path) -> None:

@@ -303,6 +303,21 @@ def test_recorded_figures_are_told_apart_from_local_ones(
     assert "80.50 % [80.10, 80.90]" in found[0].answer[0]
 
 
+def test_every_figure_measured_as_published_is_drawn(tmp_path: Path) -> None:
+    entries = ledger(tmp_path, choose("scdv-2017/table-3"))
+    measured = [e for e in entries if e.measured and e.claim.unit == "percent"]
+    found = chapters(Evidence(tmp_path, [], [], [], ()), entries)
+    (section,) = [s for s in found[3].sections if s.name == "held"]
+    drawn = "".join(figure.svg for figure in section.figures)
+    assert len(measured) > 30
+    # Once beside its line, once in the words for those who cannot see it.
+    for entry in measured:
+        assert (
+            drawn.count(f"published {entry.claim.printed.value:g}, measured {entry.measured.value:.2f}") >= 1
+        )
+    assert sum(drawn.count(f">{kind}<") for kind in papers.KINDS) == len(measured)
+
+
 def test_nothing_run_yet_says_what_to_do(tmp_path: Path) -> None:
     empty = gather(tmp_path)
     assert empty.is_empty

@@ -65,7 +65,7 @@ def table_1(home: Path) -> Exhibit | None:
         "data set", "method", "protocol", "published", "measured", "from", "to", "verdict", "features", "pointer cost",
         "trials", "seconds of choosing", "seconds of training",
     )  # fmt: skip
-    shown = held(entries).get(PAPER, [])
+    shown = held(entries).get((PAPER, "table-1"), [])
     draw = partial(drawings.held, shown) if shown else None
     return Exhibit("table-1", "Table 1: accuracy, features and seconds", caption, header, rows, draw)
 

@@ -39,8 +39,15 @@ N_TERMS = 10
 
 def exhibits(home: Path) -> list[Exhibit]:
     """Return what of table 1 and figures 2 to 4 can be made from the finished cells of the suite."""
-    timed, grid, curves, others = done(home, "dcot")  # the order of the suite's parts
-    found = [table_1(timed), figure_2(home, timed), figure_3(grid, curves), figure_4(curves), beyond(others)]
+    parts = {part.part.name: part for part in done(home, "dcot")}
+    seconds, curves = parts["seconds"], parts["curves"]
+    found = [
+        table_1(seconds),
+        figure_2(home, seconds),
+        figure_3(parts["grid"], curves),
+        figure_4(curves),
+        beyond(parts["beyond"]),
+    ]
     return [exhibit for exhibit in found if exhibit is not None]
 
 

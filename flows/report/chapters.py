@@ -23,7 +23,7 @@ from flows.report.boards import LOCAL, Board
 from flows.report.charts import Figure
 from flows.report.evidence import Evidence
 from flows.report.papers import RECORDED
-from flows.report.tables import Table
+from flows.report.tables import Table, slug
 
 if TYPE_CHECKING:
     from flows.claims import Entry
@@ -261,8 +261,10 @@ def _papers(entries: "Sequence[Entry]", remade: Sequence[exhibits.Shown]) -> Cha
         )
     ]
     pictures = [
-        charts.held(found[:24], f"fig-held-{paper}", f"{paper}: published and measured")
-        for paper, found in papers.held(entries).items()
+        charts.held(
+            found, f"fig-held-{slug(f'{paper}-{place}')}", f"{paper}, {place}: published and measured"
+        )
+        for (paper, place), found in papers.held(entries).items()
     ]
     if pictures:
         sections.append(Section("held", "Published beside measured", figures=pictures))

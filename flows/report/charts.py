@@ -284,7 +284,7 @@ def draw_picture(entries: "Sequence[Entry]", path: Path) -> None:
 
 def held(found: "Sequence[Held]", name: str, title: str) -> Figure:
     """Draw published figures beside measured ones, in percent, a line a figure, with the verdict at the right."""
-    with style.canvas(0.27 * len(found) + 0.75) as (figure, axis):
+    with style.canvas(0.27 * max(3, len(found)) + 0.75) as (figure, axis):
         draw_held(axis, found)
         words = "; ".join(
             f"{h.label}: published {h.published:g}, measured {h.value:.2f}, {h.verdict}" for h in found

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from evaluation.verdicts import Kind
 from flows.leaderboard import HEADINGS, KNOWN
 from flows.report.boards import LOCAL
-from flows.report.tables import NOTHING, Cell, Table, number
+from flows.report.tables import NOTHING, Cell, Table, number, slug
 
 if TYPE_CHECKING:
     from flows.claims import Entry
@@ -112,9 +112,9 @@ def _measured(found: "Measurement | None") -> list[Cell]:
     return [*(number(value) for value in (found.value, found.low, found.high)), Cell(found.basis)]
 
 
-def held(entries: "Sequence[Entry]") -> dict[str, list[Held]]:
-    """Return by paper the figures in percent that were measured as they were published."""
-    found: dict[str, list[Held]] = {}
+def held(entries: "Sequence[Entry]") -> dict[tuple[str, str], list[Held]]:
+    """Return by paper and place in it the figures in percent that were measured as they were published."""
+    found: dict[tuple[str, str], list[Held]] = {}
     for entry in entries:
         claim, measured = entry.claim, entry.measured
         if measured is None or claim.printed is None or claim.unit != "percent" or claim.class_rate:
@@ -126,7 +126,7 @@ def held(entries: "Sequence[Entry]") -> dict[str, list[Held]]:
             one = Held(
                 label, claim.printed.value, measured.value, measured.low, measured.high, entry.verdict.kind
             )
-            found.setdefault(claim.paper, []).append(one)
+            found.setdefault((claim.paper, claim.place), []).append(one)
     return found
 
 
@@ -169,12 +169,8 @@ def _recorded_board(paper: str, dataset: str, metric: str, entries: "list[Entry]
         ("method", "method"), (name, f"{HEADINGS.get(name, name)}, measured %"), ("low", "from"), ("high", "to"),
         ("published", "published"), ("seeds", "seeds"), ("verdict", "verdict"),
     ]  # fmt: skip
-    slug = _slug(f"recorded-{paper}-{dataset}-{metric}")
+    id_ = slug(f"recorded-{paper}-{dataset}-{metric}")
     note = "Under the paper's own protocol, warts included. Intervals are not paired tests; " + (
         "where they do not meet, the methods differ."
     )
-    return Table(slug, f"{dataset}, protocol of {paper}", headings, rows, note, RECORDED)
-
-
-def _slug(text: str) -> str:
-    return "".join(character if character.isalnum() else "-" for character in text)
+    return Table(id_, f"{dataset}, protocol of {paper}", headings, rows, note, RECORDED)

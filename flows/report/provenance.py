@@ -8,7 +8,7 @@ from flows.cells import Request
 from flows.leaderboard import settings_of
 from flows.report.boards import LOCAL
 from flows.report.evidence import Evidence, Row, known
-from flows.report.papers import RECORDED, _slug
+from flows.report.papers import RECORDED
 from flows.report.tables import NOTHING, Cell, Table, code
 from flows.runs import command_of
 
@@ -124,6 +124,3 @@ def _params(text: str) -> Cell:
         return Cell(", ".join(f"{k} = {v}" for k, v in json.loads(different[0]).items()) or "defaults", text)
     listed = (f"{run}: {', '.join(f'{k} = {v}' for k, v in values.items())}" for run, values in cells.items())
     return Cell("; ".join(listed), text)
-
-
-__all__ = ["_slug", "local", "recorded"]

@@ -36,6 +36,11 @@ class Cell:
 NOTHING = Cell("-", "")
 
 
+def slug(text: str) -> str:
+    """Return a text as an id in the page and a file's name: what is no letter or digit becomes a hyphen."""
+    return "".join(character if character.isalnum() else "-" for character in text)
+
+
 @dataclass(frozen=True)
 class Table:
     """A table: `name` is its id in the page and its file's name; headings are (name in CSV, name for people).

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from flows.report.boards import LOCAL
 from flows.report.evidence import Evidence, Row
-from flows.report.tables import Cell, Table, number
+from flows.report.tables import Cell, Table, number, slug
 from tasks import InputError
 
 if TYPE_CHECKING:
@@ -121,9 +121,7 @@ def table(one: Topics) -> Table:
     ]
     row = one.row
     title = f"Topics of {row['method']} on {row['dataset']}, {row['protocol']} protocol"
-    slug = "".join(
-        c if c.isalnum() else "-" for c in f"topics-{row['dataset']}-{row['protocol']}-{row['method']}"
-    )
+    id_ = slug(f"topics-{row['dataset']}-{row['protocol']}-{row['method']}")
     headings = [("words", "first words"), ("npmi_coherence", "NPMI"), ("umass_coherence", "UMass")]
     note = f"The {min(N_SHOWN, len(order))} most coherent of {len(order)} topics, words as the token rule leaves them."
-    return Table(f"{slug}-{row['trials']}", title, headings, rows, note, LOCAL, is_folded=True)
+    return Table(f"{id_}-{row['trials']}", title, headings, rows, note, LOCAL, is_folded=True)
