@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from flows.answers import corpus_key, is_right, predictions, tally
 from flows.cells import Index
 from flows.leaderboard import KNOWN
-from flows.runs import find_run
+from flows.runs import find_run, is_whole
 from tasks import InputError, catalogue
 
 if TYPE_CHECKING:
@@ -127,11 +127,6 @@ def runs_of_methods(
         _require_same_documents(home, entrants)
         found[dataset] = entrants
     return found
-
-
-def is_whole(row: Row) -> bool:
-    """Tell whether a run is finished and saw all training labels."""
-    return not row.get("error") and not (row.get("request") or {}).get("labels")
 
 
 def _variants(method: str, rows: Sequence[Row], wanted: set[int]) -> list[Entrant]:

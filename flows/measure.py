@@ -14,7 +14,7 @@ from evaluation.claims import BAG_OF_WORDS, METHODS, OWN, PROBES, SECONDS, Claim
 from evaluation.orders import ORDERS, Point, Sweep, comparisons, pairs
 from evaluation.verdicts import Comparison
 from flows.cells import Index
-from flows.compare import is_whole
+from flows.runs import is_whole
 from tasks import InputError, catalogue
 
 if TYPE_CHECKING:

@@ -3,40 +3,118 @@
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from flows.cells import Index, Request, plan
-from tasks import InputError, evaluate
+from flows.cells import Index, Protocol, Request, plan
+from tasks import InputError, catalogue, evaluate
 from tasks.files import META, Damaged, read_meta
 from tasks.recipe import Reference
 from tasks.store import Artifact, Store
 
 SHORTEST = 6
+LAST, BEST, HONEST = "last", "best", "honest"
 
 
-def find_run(home: Path, name: str) -> dict[str, Any]:
-    """Return the index row (with its `key`) of a run: `last`, or the beginning of its MLflow id or cell key.
+def find_run(
+    home: Path, name: str, dataset: str | None = None, protocol: str | None = None
+) -> dict[str, Any]:
+    """Return the index row (with its `key`) of a run.
 
-    Raises InputError when there is none, or more than one, with the candidates.
+    name: `last`; `best`, the lowest seed of what the leaderboard of a data set ranks first; a method as the leaderboard
+    spells it, of which the newest run counts; or the beginning of a run's MLflow id or cell key. `best` and methods
+    mean runs that saw all labels. dataset, protocol: the only ones to look among; `best` takes honest runs unless told
+    otherwise. Raises InputError when there is none, or it is not clear which, with the candidates.
     """
-    rows = sorted(Index(home).rows(), key=lambda row: -row["created"])
-    if not rows:
-        raise InputError(f"there are no finished runs in {home}; make some with: textbench run quick")
-    if name == "last":
+    rows = _among(home, dataset, protocol)
+    whole = list(filter(is_whole, rows))
+    if name == LAST:
         return rows[0]
+    if name == BEST:
+        return _best(whole)
+    if of_method := [row for row in whole if row["method"] == name]:
+        return of_method[0]
+    if name in catalogue.methods():
+        words = ["textbench run", f"-d {dataset}" if dataset else "", f"-m {name}"]
+        words += [f"--protocol {protocol}" if protocol else ""]
+        raise InputError(
+            f"there is no finished run of {name}{_where(dataset, protocol)}; "
+            f"make one with: {' '.join(filter(None, words))}"
+        )
+    return _by_id(rows, name)
+
+
+def _among(home: Path, dataset: str | None, protocol: str | None) -> list[dict[str, Any]]:
+    """Return the rows to look among, the newest first."""
+    every = sorted(Index(home).rows(), key=lambda row: -row["created"])
+    if not every:
+        raise InputError(f"there are no finished runs in {home}; make some with: textbench run quick")
+    if dataset is not None:
+        known = dict.fromkeys([*catalogue.datasets(), *(row["dataset"] for row in every)])
+        catalogue.pick("data set", dataset, known)
+    if protocol is not None:
+        catalogue.pick("protocol", protocol, dict.fromkeys(get_args(Protocol)))
+    rows = [row for row in every if dataset in (None, row["dataset"]) and protocol in (None, row["protocol"])]
+    if not rows:
+        raise InputError(f"there are no finished runs{_where(dataset, protocol)}; {_some(every)}")
+    return rows
+
+
+def _where(dataset: str | None, protocol: str | None) -> str:
+    return (f" on {dataset}" if dataset else "") + (f" under the {protocol} protocol" if protocol else "")
+
+
+def _best(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    from flows.leaderboard import latest, summarise
+
+    datasets = sorted({row["dataset"] for row in rows})
+    if len(datasets) != 1:
+        raise InputError(
+            f"the best run is that of one data set, and there are runs on {', '.join(datasets) or 'none'}; "
+            "say which with -d"
+        )
+    protocols = sorted({row["protocol"] for row in rows})
+    protocol = HONEST if HONEST in protocols else protocols[0]
+    if protocol != HONEST and len(protocols) > 1:
+        raise InputError(
+            f"the best run is that of one protocol, and there are {' and '.join(protocols)} runs on {datasets[0]}; "
+            "say which with --protocol"
+        )
+    ranked = latest(row for row in rows if row["protocol"] == protocol)
+    first = summarise(ranked)[0]
+    return dict(min((row for row in ranked if first.holds(row)), key=lambda row: row["seed"]))
+
+
+def _by_id(rows: Sequence[dict[str, Any]], name: str) -> dict[str, Any]:
+    """Return the row whose MLflow id or cell key begins so."""
     wanted = name.lower()
     if len(wanted) < SHORTEST:
+        words = [LAST, BEST, *dict.fromkeys(row["method"] for row in rows)]
+        close = get_close_matches(wanted, words, n=1)
+        hint = f"; did you mean {close[0]}?" if close else f"; {_some(rows)}"
         raise InputError(
-            f"a run is named by at least {SHORTEST} characters or `last`, got {name!r}; {_some(rows)}"
+            f"a run is named by `last`, `best`, a method, or at least {SHORTEST} characters of its id, "
+            f"got {name!r}{hint}"
         )
-    found = [row for row in rows if (row["key"].startswith(wanted) or _id(row).startswith(wanted))]
+    found = [row for row in rows if is_id_of(row, wanted)]
     if len(found) == 1:
         return found[0]
     if found:
         raise InputError(f"{name!r} begins {len(found)} runs: {_listed(found)}; give more characters")
     raise InputError(f"there is no finished run {name!r}; {_some(rows)}")
+
+
+def is_whole(row: Mapping[str, Any]) -> bool:
+    """Tell whether a run is finished and saw all training labels."""
+    return not row.get("error") and not (row.get("request") or {}).get("labels")
+
+
+def is_id_of(row: Mapping[str, Any], name: str) -> bool:
+    """Tell whether a run's MLflow id or cell key begins with a name."""
+    wanted = name.lower()
+    return bool(row["key"].startswith(wanted) or _id(row).startswith(wanted))
 
 
 def _id(row: Mapping[str, Any]) -> str:

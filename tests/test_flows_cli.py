@@ -187,6 +187,8 @@ def test_show_tells_everything(home: Path, run: Command) -> None:
     assert all(about["metrics"][name] <= ceiling for name, ceiling in about["audit"]["ceilings"].items())
     assert Path(about["predictions"]).is_file()
     assert about["recipe"]["keys"]["result"] == about["key"]
+    for words in (["best"], ["best", "-d", "r8"], ["binary", "--protocol", "honest"]):
+        assert objects(run("show", *words, "--json")) == [about]
     text = run("show", "a1b2c3")
     for part in ("r8 binary", "5,485 training", "mlflow ui --backend-store-uri", "money-fx", "token rule"):
         assert part in text
@@ -403,7 +405,7 @@ def test_transform_refuses_texts_it_cannot_read(
     home: Path, run: Command, refused: Command, tmp_path: Path
 ) -> None:
     file = tmp_path / "model.npz"
-    run("export", "last", "-o", file)
+    run("export", "binary", "-d", "r8", "-o", file)
     (tmp_path / "latin.txt").write_bytes("déjà vu".encode("latin-1"))
     assert "latin.txt is not UTF-8: byte 0xe9 at 1" in refused("transform", file, tmp_path / "latin.txt")
     assert "No such file" in refused("transform", file, tmp_path / "absent.txt")

@@ -110,7 +110,9 @@ def test_different_documents_are_refused(home: Path, tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         ([], "name at least two runs, or data sets with -d and methods with -m"),
-        (["r8-0-lsi", "-d", "r8"], "compare either runs, or methods on data sets"),
+        (["r8-0-lsi", "-m", "lsi"], "compare either runs, or methods on data sets"),
+        (["r8-0-lsi", "-d", "r8", "-d", "r52"], "compare either runs, or methods on data sets"),
+        (["lsi", "r8-0-tfidf", "-d", "r52"], "no finished run 'r8-0-tfidf'"),
         (["r8-0-lsi", "r8-0-lsi"], "at least two different runs, got 1"),
         (["-d", "r8", "-m", "lsi"], "at least two methods, got lsi"),
         (["-d", "r8", "-m", "lsi", "-m", "nmf"], "textbench run -d r8 -m nmf --protocol honest"),

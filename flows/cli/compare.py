@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.cli.output import FIGURES, check_file
+from flows.cli.take import take_run
 from tasks import InputError
 
 if TYPE_CHECKING:
@@ -19,13 +20,17 @@ def compare(
     run: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Runs, each `last` or the beginning of its MLflow id or key.", show_default=False
+            help="Runs, each `last`, `best`, a method (its newest run), or the beginning of its MLflow id or key.",
+            show_default=False,
         ),
     ] = None,
     dataset: Annotated[
         list[str] | None,
         typer.Option(
-            "--dataset", "-d", help="Instead of runs: a data set; repeat for more.", show_default=False
+            "--dataset",
+            "-d",
+            help="With -m: a data set; repeat for more. With runs: the one they are on.",
+            show_default=False,
         ),
     ] = None,
     method: Annotated[
@@ -35,8 +40,9 @@ def compare(
         ),
     ] = None,
     protocol: Annotated[
-        str, typer.Option(help="With -d and -m: honest, transductive or faithful.")
-    ] = "honest",
+        str | None,
+        typer.Option(help="honest, transductive or faithful.", show_default="honest with -m"),
+    ] = None,
     seeds: Annotated[
         int | None, typer.Option(help="With -d and -m: seeds 0 .. N-1.", show_default="all in common")
     ] = None,
@@ -91,7 +97,7 @@ def _entrants(
     runs: Sequence[str] | None,
     datasets: Sequence[str] | None,
     methods: Sequence[str] | None,
-    protocol: str,
+    protocol: str | None,
     seeds: int | None,
     metric: str | None,
 ) -> Mapping[str, Any]:
@@ -103,16 +109,18 @@ def _entrants(
 
     if metric is not None:
         catalogue.pick("metric", metric, KNOWN)
-    catalogue.pick("protocol", protocol, dict.fromkeys(PROTOCOLS))
+    if protocol is not None:
+        catalogue.pick("protocol", protocol, dict.fromkeys(PROTOCOLS))
     if seeds is not None and seeds < 1:
         raise InputError(f"--seeds must be at least 1, got {seeds}")
     if runs:
-        if datasets or methods:
+        if methods or len(datasets or ()) > 1:
             raise InputError("compare either runs, or methods on data sets (-d and -m), not both")
-        return runs_by_name(home, runs)
+        dataset = datasets[0] if datasets else None
+        return runs_by_name(home, [take_run(home, name, dataset, protocol)["key"] for name in runs])
     if not datasets or not methods:
         raise InputError("name at least two runs, or data sets with -d and methods with -m")
-    return runs_of_methods(home, datasets, methods, protocol, seeds)
+    return runs_of_methods(home, datasets, methods, protocol or "honest", seeds)
 
 
 def _print_pairs(console: "Console", dataset: str, compared: "Sequence[Pair]") -> None:

@@ -6,10 +6,13 @@ from typing import Annotated
 import typer
 
 from flows.cli.output import check_file
+from flows.cli.take import DataSet, OfProtocol, RunName, take_run
 
 
 def export(
-    run: Annotated[str, typer.Argument(help="A run: `last`, or the beginning of its MLflow id or key.")],
+    run: RunName,
+    dataset: DataSet = None,
+    protocol: OfProtocol = None,
     out: Annotated[
         Path | None,
         typer.Option("-o", "--out", help="The file to write, .npz.", show_default="DATASET-METHOD.npz"),
@@ -20,16 +23,16 @@ def export(
 
     The file holds arrays and a manifest.json, no pickle; it does not need the results folder any more.
 
-    Example: textbench export last -o r8-tfidf.npz
+    Example: textbench export tfidf -d r8 -o r8-tfidf.npz
     """
     import json as json_module
 
     from flows.home import home_folder
     from flows.model import Model
-    from flows.runs import Run, find_run
+    from flows.runs import Run
 
     home = home_folder()
-    row = find_run(home, run)
+    row = take_run(home, run, dataset, protocol)
     path = out or Path(f"{row['dataset']}-{row['method']}.npz")
     check_file("--out", path, [".npz"])
     Model.from_run(Run(home, row)).save(path)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from flows.cli.take import DataSet, OfProtocol, RunName, take_run
 from tasks import InputError
 
 if TYPE_CHECKING:
@@ -17,22 +18,22 @@ if TYPE_CHECKING:
 
 
 def show(
-    run: Annotated[
-        str, typer.Argument(help="`last`, or the beginning of a run's MLflow id or key (6 or more).")
-    ],
+    run: RunName,
+    dataset: DataSet = None,
+    protocol: OfProtocol = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Show a finished run: settings, metrics beside their ceilings, costs, classes, data audit and recipe.
 
-    Example: textbench show last
+    Example: textbench show best -d r8
     """
     import json as json_module
 
     from flows.home import home_folder
-    from flows.runs import Run, find_run
+    from flows.runs import Run
 
     home = home_folder()
-    found = Run(home, find_run(home, run))
+    found = Run(home, take_run(home, run, dataset, protocol))
     about = describe(found)
     if json:
         print(json_module.dumps(about, ensure_ascii=False))
