@@ -92,6 +92,13 @@ class Cell(Square):
     probe: str | None
     request: Request = field(repr=False)
 
+    @property
+    def label(self) -> str:
+        """Its name for people, with the labels it may see if these are not all."""
+        labels = self.request.labels
+        budget = f", {labels['budget']} labels, draw {labels['draw']}" if labels else ""
+        return f"{super().label}{budget}"
+
 
 @dataclass(frozen=True)
 class _Terms:
@@ -374,15 +381,16 @@ class Index:
         return record if isinstance(record, dict) and record.keys() >= self._needed else None
 
 
-def estimate(cells: Iterable[Cell], store: Store, records: Sequence[Mapping[str, Any]]) -> list[float | None]:
+def estimate(
+    cells: Iterable[Square], store: Store, records: Iterable[Mapping[str, Any]]
+) -> list[float | None]:
     """Return the seconds each cell is expected to take: 0 if stored, else what its like took, else None."""
-    return [0.0 if store.has(cell.references["evaluate"]) else _like(cell, records) for cell in cells]
-
-
-def _like(cell: Cell, records: Sequence[Mapping[str, Any]]) -> float | None:
-    seconds = [
-        sum(r["seconds"].values())
-        for r in records
-        if (r["dataset"], r["method"], r["trials"]) == (cell.dataset, cell.method, cell.trials)
+    taken: dict[tuple[str, str, int], list[float]] = {}
+    for record in records:
+        like = (record["dataset"], record["method"], record["trials"])
+        taken.setdefault(like, []).append(sum(record["seconds"].values()))
+    means = {like: sum(seconds) / len(seconds) for like, seconds in taken.items()}
+    return [
+        0.0 if store.has(cell.references["evaluate"]) else means.get((cell.dataset, cell.method, cell.trials))
+        for cell in cells
     ]
-    return sum(seconds) / len(seconds) if seconds else None

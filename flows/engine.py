@@ -24,6 +24,7 @@ from tasks.stages import STAGES
 from tasks.store import Store
 
 log = logging.getLogger("textbench.run")
+steps = logging.getLogger("textbench.steps")  # too much for a log: what only a progress bar shows
 # Stages under way for each that may compute: what is stored is only looked up, but Prefect keeps something of each.
 AHEAD = 4
 
@@ -78,7 +79,7 @@ def execute(
     sent = store if runner is None else replace(store, cluster=Cluster(runner.address, digest()))
     ended: queue.Queue[str] = queue.Queue()
     running: dict[str, PrefectFuture[Any]] = {}
-    computing: set[str] = set()
+    computing: dict[str, tuple[Square, str]] = {}
     agenda = Agenda(cells, store.has)
     while not agenda.is_done:
         while agenda.over:
@@ -87,18 +88,26 @@ def execute(
         if step := agenda.take(**may):
             cell, stage, reference, is_stored = step
             if not is_stored:
-                computing.add(reference.key)
+                computing[reference.key] = (cell, stage)
                 log.info("%s: %s", cell.label, stage, extra={"cell": cell.key, "stage": stage})
             if runner is not None and (is_stored or stage == "ingest"):
                 state: Any = STAGES[stage](reference, store, return_state=True)
-                computing.discard(reference.key)
+                _note_end(computing.pop(reference.key, None))
                 agenda.settle(reference.key, _reason(state))
             else:
                 running[reference.key] = _submit(stage, reference, sent, ended)
         elif running:
             key = ended.get()
-            computing.discard(key)
+            _note_end(computing.pop(key, None))
             agenda.settle(key, _error(running.pop(key)))
+
+
+def _note_end(computed: tuple[Square, str] | None) -> None:
+    """Tell that a cell's stage ended, if it was computed: the cell waits until its next one starts, or is recorded."""
+    if computed:
+        cell, stage = computed
+        extra = {"cell": cell.key, "stage": stage, "waits": "waits"}
+        steps.debug("%s: %s ended", cell.label, stage, extra=extra)
 
 
 def _submit(stage: str, reference: Reference, store: Store, ended: "queue.Queue[str]") -> PrefectFuture[Any]:

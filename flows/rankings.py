@@ -3,8 +3,10 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from flows.cells import RECORDED, Index
 from flows.squares import Square, empty_row, feature_stages, spent
 from tasks import InputError, catalogue, collect, rankers, retrieve, vectorize
 from tasks.collections import POLICIES
@@ -66,6 +68,11 @@ def plan(request: Request) -> list[Cell]:
         for ranker in asked
         for seed in dict.fromkeys(request.seeds)
     ]
+
+
+def index(home: Path) -> Index:
+    """Return the index of retrieval: what was recorded of a cell is `<home>/retrieval/<key>.json`."""
+    return Index(home, "retrieval", RECORDED - {"request"})
 
 
 def _corpus(name: str) -> tuple[str, Reference, str]:

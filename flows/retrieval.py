@@ -7,10 +7,9 @@ from typing import Any
 from prefect import flow
 from prefect.states import State
 
-from flows.cells import RECORDED, Index
 from flows.engine import execute, n_workers, sweep_id
 from flows.home import home_folder
-from flows.rankings import TRIALS, Cell, Protocol, Request, plan, result_row, row
+from flows.rankings import TRIALS, Cell, Protocol, Request, index, plan, result_row, row
 from flows.recording import Recorder
 from tasks.leftovers import remove_leftovers
 from tasks.retrieve import N_FOLDS
@@ -51,7 +50,7 @@ class RankingRecorder(Recorder[Cell]):
     """Writes the cells of a retrieval: a run each, and what was recorded in `<home>/retrieval/<key>.json`."""
 
     def __init__(self, home: Path, store: Store, sweep: str, attempt: str) -> None:
-        super().__init__(home, store, Index(home, "retrieval", RECORDED - {"request"}), sweep, attempt)
+        super().__init__(home, store, index(home), sweep, attempt)
 
     def row(self, cell: Cell, error: str | None = None) -> dict[str, Any]:
         """Return a cell as a row with no result yet, or with the error that took its place."""

@@ -14,7 +14,7 @@ import shutil
 import socket
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 log = logging.getLogger("textbench.store")
+steps = logging.getLogger("textbench.steps")
 SHARED = ".shared"  # in an artifact's folder: the shared root that has it too
 STORE = "TEXTBENCH_STORE"
 HOME = "TEXTBENCH_HOME"
@@ -329,7 +330,11 @@ class Store:
 
     @contextlib.contextmanager
     def _lock(self, reference: Reference) -> Iterator[None]:
-        with locked(self.root / reference.stage / f".{reference.key}.lock"):
+        def say(waits: str) -> None:
+            extra = {"artifact": reference.key, "waits": waits}
+            steps.debug("%s %s: %s", reference.stage, reference.key[:12], waits or "goes on", extra=extra)
+
+        with locked(self.root / reference.stage / f".{reference.key}.lock", say):
             yield
 
 
@@ -386,9 +391,17 @@ def _call(function: str, job: Job) -> None:
 
 
 @contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold the lock file at `path`; it is given back when the holder dies, however it dies."""
+def locked(path: Path, say: Callable[[str], None] = lambda _: None) -> Iterator[None]:
+    """Hold the lock file at `path`; it is given back when the holder dies, however it dies.
+
+    `say` is told what this waits for where another holds the lock, and then "" when it goes on.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("waits for another run")
+            fcntl.flock(stream, fcntl.LOCK_EX)
+            say("")
         yield

@@ -109,6 +109,7 @@ def run_curves(
     shown: bool = True,
 ) -> list[dict[str, Any]]:
     """Run the flow `label_budget` and return a row a cell; where it is to be shown, print the curves as a table."""
+    from flows.cells import Index
     from flows.cli.start import run_flow
     from flows.curves import curve_arguments
     from tasks.store import Store
@@ -123,6 +124,7 @@ def run_curves(
         engine=engine,
         as_json=as_json,
         is_new=is_new,
+        index=Index(home),
     )
     if shown:
         _print(rows, None, None, as_json)

@@ -6,88 +6,162 @@ The flow speaks through the logger `textbench`, so that it needs to know nothing
 import json
 import logging
 import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as Bar
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from flows.cli.forecast import Forecast
 
 if TYPE_CHECKING:
     from flows.squares import Square
 
+MOST_LINES = 6  # of cells under way, below the bar
+LOGGERS = {"textbench": logging.INFO, "textbench.steps": logging.DEBUG}
+
+
+@dataclass
+class Step:
+    """Where a cell is: its stage, since when (seconds of a monotonic clock), and what it waits for, if it does."""
+
+    stage: str
+    since: float
+    waits: str = ""
+
 
 class Progress(logging.Handler):
-    """Shows which stages run and which cells ended; with `as_json` it prints each cell's row to standard output."""
+    """Shows which stages run and which cells ended; with `as_json` it prints each cell's row to standard output.
 
-    def __init__(self, cells: "list[Square]", as_json: bool) -> None:
-        super().__init__(logging.INFO)
-        self._cells = cells
+    `expected` are the seconds that cells are expected to take, by key: None, or left out, where nobody knows.
+    """
+
+    def __init__(
+        self,
+        cells: "list[Square]",
+        as_json: bool,
+        expected: Mapping[str, float | None] | None = None,
+        console: Console | None = None,
+    ) -> None:
+        super().__init__(logging.DEBUG)
+        self._planned = list(cells)
+        self._cells = {cell.key: cell for cell in cells}
+        self._n_ended = 0
         self._out = sys.stdout if as_json else None
-        self._console = Console(stderr=True)
+        self._console = console or Console(stderr=True)
         self.is_closed = False
         self._rows: dict[str, dict[str, Any]] = {}
-        self._stages: dict[str, str] = {}
-        self._labels = {cell.key: cell.label for cell in cells}
-        self._bar = Bar(
-            SpinnerColumn(),
-            MofNCompleteColumn(),
-            BarColumn(bar_width=20),
-            TimeElapsedColumn(),
-            TextColumn("{task.description}"),
-            console=self._console,
-            transient=True,
-            disable=not self._console.is_terminal,
-        )
-        self._task = self._bar.add_task("", total=len(cells))
+        self._steps: dict[str, Step] = {}
+        self._said = ""
+        self._begun = time.monotonic()
+        self._forecast = Forecast({key: (expected or {}).get(key) for key in self._cells})
+        self._live = Live(self, console=self._console, transient=True, refresh_per_second=4)
 
     def __enter__(self) -> Self:
-        logger = logging.getLogger("textbench")
-        logger.setLevel(logging.INFO)
-        logger.propagate = False
-        logger.addHandler(self)
-        self._bar.start()
+        for name, level in LOGGERS.items():
+            logger = logging.getLogger(name)
+            logger.setLevel(level)
+            logger.propagate = False
+            logger.addHandler(self)
+        if self._console.is_terminal:
+            self._live.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._bar.stop()
-        logging.getLogger("textbench").removeHandler(self)
+        self._live.stop()
+        for name in LOGGERS:
+            logging.getLogger(name).removeHandler(self)
+            logging.getLogger(name).setLevel(logging.NOTSET)
 
     def say(self, text: str) -> None:
         """Show what is going on before the first cell."""
-        self._bar.update(self._task, description=text)
+        self._said = text
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the rows of the cells that ended, in the order of the plan."""
-        return [self._rows[cell.key] for cell in self._cells if cell.key in self._rows]
+        return [self._rows[cell.key] for cell in self._planned if cell.key in self._rows]
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Take one event of the flow."""
+        """Take one event of the flow or of the store."""
         cell = getattr(record, "cell", None)
-        if cell is None:
+        if hasattr(record, "artifact"):
+            self._wait(record.artifact, record.waits)  # type: ignore[attr-defined]
+        elif cell is None:
             self._console.print(
                 f"{record.levelname.lower()}: {record.getMessage()}", markup=False, soft_wrap=True
             )
         elif hasattr(record, "row"):
             self._end(cell, record)
         else:
-            self._stages[cell] = record.stage  # type: ignore[attr-defined]
-            self.say(", ".join(f"{self._labels[key]}: {stage}" for key, stage in self._stages.items()))
+            waits = getattr(record, "waits", "")
+            self._steps[cell] = Step(record.stage, time.monotonic(), waits)  # type: ignore[attr-defined]
+            self._forecast.begin(cell)
+
+    def _wait(self, artifact: str, waits: str) -> None:
+        """Note what the cell in whose stage an artifact is made waits for; nothing where it goes on."""
+        for key, step in self._steps.items():
+            if self._cells[key].references[step.stage].key == artifact:
+                step.waits = waits
 
     def _end(self, cell: str, record: logging.LogRecord) -> None:
         row: dict[str, Any] = record.row  # type: ignore[attr-defined]
         self._rows[cell] = row
-        self._stages.pop(cell, None)
-        self._bar.advance(self._task)
+        self._n_ended += 1
+        self._steps.pop(cell, None)
+        self._forecast.end(cell, 0.0 if row["cached"] else sum(row["seconds"].values()))
         if self._out and not self.is_closed:
             try:
                 print(json.dumps(row), file=self._out, flush=True)
             except OSError:  # a closed pipe or a full disk; the run goes on and is kept
                 self.is_closed = True
         if row["error"] or not self._console.is_terminal:
-            counted = f"[{len(self._rows)}/{len(self._cells)}]"
+            counted = f"[{self._n_ended}/{len(self._planned)}]"
             self._console.print(
                 f"{counted} {record.getMessage()}", markup=False, highlight=False, soft_wrap=True
             )
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Give the bar with its figures, which always fit, and below it the cells under way, cut if need be."""
+        n_ended, n_cells = self._n_ended, len(self._planned)
+        left = self._forecast.remaining()
+        counted = f"{n_ended}/{n_cells}"
+        times = f"{_clock(time.monotonic() - self._begun)}, {'?' if left is None else _clock(left)} left"
+        bar = ProgressBar(n_cells, n_ended, max(1, options.max_width - len(counted) - len(times) - 2))
+        grid = Table.grid(padding=(0, 1, 0, 0))
+        grid.add_row(counted, bar, times)
+        yield grid
+        dots = "..." if options.ascii_only else "…"
+        for line in self._lines():
+            yield Text(_cut(line, options.max_width, dots))
+
+    def _lines(self) -> list[str]:
+        """Return a line for each cell under way, what runs before what waits, then how many more there are."""
+        steps = sorted(self._steps.copy().items(), key=lambda item: bool(item[1].waits))
+        lines = [f"{step.waits or step.stage}: {self._cells[key].label}" for key, step in steps]
+        more = len(lines) - MOST_LINES
+        if more > 0:
+            lines = [*lines[:MOST_LINES], f"and {more} more under way"]
+        return lines or [self._said] * bool(self._said)
+
+
+def _clock(seconds: float) -> str:
+    """Return a time as m:ss or h:mm:ss."""
+    minutes, second = divmod(round(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
+
+
+def _cut(line: str, width: int, dots: str) -> str:
+    """Return a line that fits; what is left out stands in its middle, for its ends tell cells apart."""
+    if len(line) <= width:
+        return line
+    kept = max(width - len(dots), 2)
+    return f"{line[: kept - kept // 2]}{dots}{line[len(line) - kept // 2 :]}"

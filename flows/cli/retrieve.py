@@ -172,12 +172,14 @@ def _run(
     home: Path, request: "Request", cells: "list[Cell]", fresh: bool, engine: str
 ) -> list[dict[str, Any]]:
     from flows.cli.start import run_flow
+    from flows.rankings import index
     from tasks.store import Store
 
     store = Store(home / "store")
     is_new = fresh or not all(store.has(cell.references["evaluate"]) for cell in cells)
     arguments = asdict(request) | {"fresh": fresh}
-    rows, _ = run_flow(home, "flows.retrieval:retrieval", arguments, cells, engine=engine, is_new=is_new)
+    flow = "flows.retrieval:retrieval"
+    rows, _ = run_flow(home, flow, arguments, cells, engine=engine, is_new=is_new, index=index(home))
     return rows
 
 

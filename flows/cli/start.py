@@ -4,6 +4,7 @@ import contextlib
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tasks import InputError
 
 if TYPE_CHECKING:
+    from flows.cells import Index
     from flows.server import ServerInfo
     from flows.squares import Square
 
@@ -52,12 +54,14 @@ def run_flow(
     engine: str = "threads",
     as_json: bool = False,
     is_new: bool = True,
+    index: "Index | None" = None,
 ) -> "tuple[list[dict[str, Any]], ServerInfo]":
     """Run a flow ("module:name") with these arguments, show its progress, and return a row a cell, and the server.
 
     `engine` is one of `flows.engine.task_runner`. `as_json` prints each row as it comes, as JSON. `is_new` says that
-    there is something to compute. Raises ServerError when the Prefect server goes away, cells are left, or standard
-    output is closed, and TrackingError when MLflow, which something new is to be written to, does not answer.
+    there is something to compute; how long, progress tells from what `index` has recorded of such cells. Raises
+    ServerError when the Prefect server goes away, cells are left, or standard output is closed, and TrackingError when
+    MLflow, which something new is to be written to, does not answer.
     """
     from flows import server, session
     from flows.cli.progress import Progress
@@ -65,10 +69,14 @@ def run_flow(
     from tasks import isolate
     from tasks.tracking import Tracker, read_settings
 
+    expected: dict[str, float | None] = {}
     if is_new:
         Tracker(read_settings(home)).require()
         _check_machines(home, engine)
-    with session.opened(home) as info, Progress(list(cells), as_json) as progress:
+        if index is not None and sys.stderr.isatty():
+            is_afresh = arguments.get("timed") or arguments.get("fresh")
+            expected = _expected(home, cells, index, not_before=time.time() if is_afresh else 0.0)
+    with session.opened(home) as info, Progress(list(cells), as_json, expected) as progress:
         if is_new:
             isolate.warm()
         progress.say("loading Prefect")
@@ -100,6 +108,16 @@ def run_flow(
     if progress.is_closed:
         raise ServerError("standard output was closed; the results are kept (textbench leaderboard)")
     return rows, info
+
+
+def _expected(
+    home: Path, cells: "Sequence[Square]", index: "Index", not_before: float
+) -> dict[str, float | None]:
+    from flows.cells import estimate
+    from tasks.store import Store
+
+    seconds = estimate(cells, Store(home / "store", not_before=not_before), index.rows())
+    return dict(zip((cell.key for cell in cells), seconds, strict=True))
 
 
 def _check_machines(home: Path, engine: str) -> None:

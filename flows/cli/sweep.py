@@ -23,6 +23,7 @@ def run_cells(
 
     `options` are those of the flow beside the request: timed, fresh, time_limit, memory_limit.
     """
+    from flows.cells import Index
     from flows.cli.start import run_flow
     from flows.cli.summary import print_summary
     from tasks.store import Store
@@ -42,6 +43,7 @@ def run_cells(
         engine=engine,
         as_json=as_json,
         is_new=bool(is_new),
+        index=Index(home),
     )
     if not as_json:
         print_summary(home, rows, info.ui_url)
