@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
@@ -37,6 +38,12 @@ def refused() -> Command:
     return invoke
 
 
+def named(folder: Path) -> Path:
+    """Return a folder of that name, made."""
+    folder.mkdir(parents=True)
+    return folder
+
+
 def own(folder: Path) -> dict[str, Any]:
     files = collection(folder)
     return {"documents": files.documents, "queries": files.queries, "qrels": files.qrels}
@@ -46,10 +53,42 @@ def options(folder: Path) -> list[str]:
     return [part for name, path in own(folder).items() for part in (f"--{name}", path)]
 
 
+def test_own_collections_are_called_after_their_folder_or_as_asked(tmp_path: Path) -> None:
+    files = own(named(tmp_path / "wings"))
+    cells = plan(Request([], ["lm"], own=files))
+    assert [cell.dataset for cell in cells] == ["own-wings"]
+    assert plan(Request([], ["lm"], own=files | {"name": "cranfield"}))[0].dataset == "own-cranfield"
+
+
+def test_the_report_keeps_collections_of_one_name_apart(tmp_path: Path) -> None:
+    from flows.report import search
+
+    home = tmp_path / "home"
+    store = Store(home / "store", isolated=False)
+    first, second = own(named(tmp_path / "a" / "docs")), own(named(tmp_path / "b" / "docs"))
+    Path(second["qrels"]).write_text("q0 0 d1 1\n")
+    for number, files in enumerate((first, second)):
+        cell = plan(Request([], ["bm25"], trials=0, own=files))[0]
+        metrics = store.open(cell.references["evaluate"]).json("metrics")
+        record = {"metrics": metrics, "created": f"2026-01-0{number + 1}", "run_id": None}
+        (home / "retrieval").mkdir(exist_ok=True)
+        (home / "retrieval" / f"{cell.key}.json").write_text(json.dumps(record))
+        runs = search.runs(home)
+        assert len(runs) == number + 1
+        if not number:
+            assert runs[0]["collection"] == "own-docs"
+    digests = [run["collection"].removeprefix("own-docs-") for run in runs]
+    assert len(set(digests)) == 2 and all(len(digest) == 12 for digest in digests)
+    assert len(search.tables(runs)) == 2
+    commands = [row[-2].text for row in search.made(runs).rows]
+    assert any(f"--documents {second['documents']} --queries" in command for command in commands)
+    assert all("--collection" not in command for command in commands)
+
+
 def test_the_plan_has_a_cell_for_each_ranker_collection_and_seed(tmp_path: Path) -> None:
     cells = plan(Request(["cranfield"], ["lm", "lm+lsi", "lm"], [0, 1], own=own(tmp_path)))
     assert len({cell.key for cell in cells}) == len(cells) == 8
-    assert {cell.dataset for cell in cells} == {"cranfield", "own-documents"}
+    assert {cell.dataset for cell in cells} == {"cranfield", f"own-{tmp_path.name}"}
     assert "featurize" in cells[2].references and "featurize" not in cells[0].references
 
 
@@ -86,6 +125,7 @@ def test_bad_requests(change: dict[str, Any], message: str) -> None:
         (["--protocol", "fair"], "--protocol must be honest or faithful, got 'fair'"),
         (["--seeds", "0"], "--seeds must lie in 1 .. 1000, got 0"),
         (["--format", "trec"], "--format and --fields describe your own collection and need --documents"),
+        (["--name", "mine"], "--name names your own collection and needs --documents"),
         (
             ["--documents", "."],
             "your own collection needs --documents, --queries, --qrels; --queries is missing",
@@ -108,7 +148,15 @@ def test_bad_files_stop_the_run_before_it_begins(tmp_path: Path, refused: Comman
 
 def test_from_end_to_end(tmp_path: Path) -> None:
     home, out = tmp_path / "home", tmp_path / "out"
-    asked = [*options(tmp_path), "--trials", "6", "-m", "bm25", "-m", "lm+lsi(n_components=4)"]
+    asked = [
+        *options(named(tmp_path / "documents")),
+        "--trials",
+        "6",
+        "-m",
+        "bm25",
+        "-m",
+        "lm+lsi(n_components=4)",
+    ]
     output, _ = textbench(
         "retrieve", *asked, "-m", "lm+lsi(n_components=0)", "--json", "--write", str(out), home=home, code=1
     )
@@ -139,10 +187,35 @@ def test_from_end_to_end(tmp_path: Path) -> None:
 
 def computed(tmp_path: Path, rankers: list[str], seeds: list[int]) -> tuple[list[Any], Store]:
     store = Store(tmp_path / "store", isolated=False)
-    cells = plan(Request([], rankers, seeds, trials=0, own=own(tmp_path)))
+    cells = plan(Request([], rankers, seeds, trials=0, own=own(named(tmp_path / "documents"))))
     for cell in cells:
         store.ensure(cell.references["evaluate"])
     return cells, store
+
+
+def test_runs_are_never_written_over_others(tmp_path: Path) -> None:
+    from flows.cli.retrieve import write_runs
+
+    cells, store = computed(tmp_path, ["bm25", "lm"], [0])
+    out = tmp_path / "out"
+    write_runs(store, cells, out)
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    assert set(before) == {
+        "own-documents-bm25-seed0.run",
+        "own-documents-lm-seed0.run",
+        "own-documents.qrels",
+    }
+    write_runs(store, cells, out)  # the same again is no other run
+    (out / "own-documents-lm-seed0.run").write_text("another's")
+    (out / "own-documents.qrels").unlink()
+    message = (
+        f"--write {out}: own-documents-lm-seed0.run of another run is there, and nothing was written; "
+        "name another folder, or another collection with --name"
+    )
+    with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
+        write_runs(store, cells, out)
+    assert (out / "own-documents-lm-seed0.run").read_text() == "another's"
+    assert not (out / "own-documents.qrels").exists()
 
 
 def test_all_pairs_are_compared_on_the_same_queries(tmp_path: Path) -> None:

@@ -204,6 +204,88 @@ def test_own_smart_numbers_by_position_where_names_do_not_serve(tmp_path: Path) 
     assert named.query_ids == ["3", "7"]
 
 
+NUMBERED = b"".join(b".I %d\n.W\nwords of %d\n" % (i, i) for i in range(1, 31))
+
+
+@pytest.mark.parametrize(
+    "qrels",
+    [
+        b"     1     28 \t0\t0.000000\n     2     13 \t0\t0.000000\n",  # CISI.REL
+        b"1 28 0 0.000000\n2 13 0 0.000000\n",  # MED.REL.OLD, ADI.REL
+        b"1 0 28 1\n2 0 13 1\n",  # MED.REL, as TREC
+        b"1 28 7 3\n2 13 7 3\n",  # whatever else stands in the third and fourth column
+        b"01 0028  0 0\r\n02 0013  0 0\r\n",  # CACM
+        b"1\t28\t1\n2\t13\t1\n",
+        b"\xef\xbb\xbf1 0 28 1\n2 0 13 1\n",
+    ],
+)
+def test_own_judgments_in_every_layout(tmp_path: Path, qrels: bytes) -> None:
+    found = _own.load(own_files(tmp_path, NUMBERED, b".I 1\n.W\nfirst\n.I 2\n.W\nsecond\n", qrels))
+    assert found.judgments == [Judgment("1", "28", 1), Judgment("2", "13", 1)]
+
+
+def test_own_judgments_between_smart_and_trec_go_by_the_documents_named(tmp_path: Path) -> None:
+    documents = b"".join(b'{"id": %d, "text": "t"}\n' % i for i in range(3))
+    # Document 0 exists, and so every column may be one of documents; of the last one nothing is known.
+    own = own_files(tmp_path, documents, b'{"id": 1, "text": "t"}', b"1 0 2 0\n1 0 1 2\n1 0 99 1\n")
+    assert _own.load(own).judgments == [Judgment("1", "2", 0), Judgment("1", "1", 2), Judgment("1", "99", 1)]
+
+
+def test_a_table_of_judgments_is_known_by_its_header(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="qrels, line 2: it needs relevance or score, got qid, docid"):
+        _own.load(own_files(tmp_path, SMART_DOCUMENTS, SMART_QUERIES, b"qid\tdocid\trel\n1\t1\t1\n"))
+
+
+@pytest.mark.parametrize(
+    ("documents", "message"),
+    [
+        (
+            b".I 1\n.W\na\n.I 01\n.W\nb\n.I 2\n.W\nc\n",
+            "documents, line 4: document names must differ, got '1' 2 times, before in documents, line 1",
+        ),
+        (
+            b"<DOC><DOCNO>A</DOCNO>a</DOC>\n\n<DOC><DOCNO>B</DOCNO></DOC>\n<DOC>\n<DOCNO>A</DOCNO></DOC>\n",
+            "documents, line 4: document names must differ, got 'A' 2 times, before in documents, line 1",
+        ),
+        (
+            b'{"id": "a", "text": "1"}\n\n{"id": "a", "text": "2"}\n{"id": "a", "text": "3"}\n',
+            "documents, line 3: document names must differ, got 'a' 3 times, before in documents, line 1",
+        ),
+    ],
+)
+def test_a_name_that_occurs_twice_is_reported_where_it_stands(
+    tmp_path: Path, documents: bytes, message: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        _own.load(own_files(tmp_path, documents, SMART_QUERIES, b"1 1 1\n"))
+    assert str(caught.value) == message
+
+
+def test_queries_and_files_of_a_folder_are_looked_through_for_equal_names(tmp_path: Path) -> None:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    for name in ("a.txt", "b.txt"):
+        (folder / name).write_bytes(b".I 7\n.W\nword\n")
+    own = own_files(tmp_path, SMART_DOCUMENTS, b".I 1\n.W\na\n.I 1\n.W\nb\n", b"1 1 1\n")
+    with pytest.raises(
+        InputError, match=r"^b.txt, line 1: document names must differ, got '7' 2 times, before in a"
+    ):
+        _own.load(OwnCollection(str(folder), own.queries, own.qrels))
+    with pytest.raises(
+        InputError, match=r"^queries, line 4: query names must differ, got '1' 2 times, before in q"
+    ):
+        _own.load(own)
+
+
+def test_an_own_collection_is_named_after_its_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "My cisi!"
+    folder.mkdir()
+    own = own_files(folder, SMART_DOCUMENTS, SMART_QUERIES, b"1 1 1\n")
+    assert own.name == _own.load(own).name == "My-cisi"
+    assert OwnCollection(str(folder), own.queries, own.qrels).name == "My-cisi"
+    assert OwnCollection(**{**own.__dict__, "name": "med.v2"}).name == "med.v2"
+
+
 def test_own_trec_from_a_folder_of_gzip_files_with_notes_beside(tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     (disk / "ap").mkdir(parents=True)
@@ -234,6 +316,11 @@ def test_own_json_lines(tmp_path: Path) -> None:
         ({"kind": "xml"}, "--format must be one of auto, smart, trec, jsonl, got 'xml'"),
         ({"fields": ("title", "body")}, "--fields takes title, desc, narr, got body"),
         ({"fields": ()}, "--fields takes title, desc, narr, got none"),
+        (
+            {"name": "a/b"},
+            "--name is 1 to 60 letters, digits, dots, hyphens and underscores, and begins with a letter or digit; "
+            "got 'a/b'",
+        ),
     ],
 )
 def test_own_options_are_checked(tmp_path: Path, change: dict[str, str], message: str) -> None:

@@ -33,6 +33,7 @@ QRELS = {
     "smart": b"1 1 3\n2 2 -1\n",
     "jsonl": b'{"query_id": "51", "doc_id": "A-1", "relevance": 1}\n',
     "smart-four": b"01 0001 0 0\n02 0002 0 0\n",
+    "smart-tabs": b"     1      1 \t0\t0.000000\n     2      2 \t0\t0.000000\n",
     "table": b"query-id\tcorpus-id\tscore\n51\tA-1\t2\n",
 }
 FRAGMENTS = st.sampled_from(

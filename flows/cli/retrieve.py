@@ -12,6 +12,7 @@ from tasks import InputError
 
 if TYPE_CHECKING:
     from flows.rankings import Cell, Request
+    from tasks.store import Store
 
 PROTOCOLS = ("honest", "faithful")
 
@@ -37,18 +38,33 @@ def retrieve(
     ] = None,
     documents: Annotated[
         Path | None,
-        typer.Option(help="Your own collection: a file or folder of documents.", show_default=False),
+        typer.Option(
+            help="Your own collection: a file or folder of documents. SMART: .I NAME, .T, .W. TREC: <DOC>. "
+            "JSON Lines: id, text, maybe title.",
+            show_default=False,
+        ),
     ] = None,
     queries: Annotated[
         Path | None, typer.Option(help="With --documents: the file of queries or topics.", show_default=False)
     ] = None,
     qrels: Annotated[
-        Path | None, typer.Option(help="With --documents: the file of judgments.", show_default=False)
+        Path | None,
+        typer.Option(
+            help="With --documents: the file of judgments. SMART: query document code, or two columns that are not "
+            "read. TREC: query iteration document code. JSON Lines: query, document, relevance.",
+            show_default=False,
+        ),
     ] = None,
     format: Annotated[str, typer.Option(help="With --documents: auto, smart, trec or jsonl.")] = "auto",
     fields: Annotated[
         str, typer.Option(help="With --documents: the parts of TREC topics to ask: title,desc,narr.")
     ] = "title",
+    name: Annotated[
+        str | None,
+        typer.Option(
+            help="With --documents: what to call the collection.", show_default="its documents' folder"
+        ),
+    ] = None,
     judgments: Annotated[
         str,
         typer.Option(help="positive: codes from 1 are relevant; nonzero: Cranfield's -1 too."),
@@ -86,11 +102,14 @@ def retrieve(
     MAP is of queries that took no part in choosing parameters. Finished work is kept.
 
     Example: textbench retrieve -c cranfield -m bm25 -m lm -m lm+lsi
+
+    Your own: textbench retrieve --documents CISI.ALL --queries CISI.QRY --qrels CISI.REL -m lm
     """
     from flows.cli.request import read_engine
     from flows.cli.start import stopped_by_hand
     from flows.home import home_folder
     from flows.rankings import COLLECTIONS, RANKERS, Request, plan
+    from tasks.store import Store
     from tasks.tracking import read_settings
 
     if protocol not in PROTOCOLS:
@@ -99,7 +118,7 @@ def retrieve(
         raise InputError(f"--seeds must lie in 1 .. 1000, got {seeds}")
     check_folder("--write", write)
     where = read_engine(engine, address)
-    own = _own(documents, queries, qrels, format, fields)
+    own = _own(documents, queries, qrels, format, fields, name)
     request = Request(
         collections=collection or ([] if own else list(COLLECTIONS)),
         rankers=method or list(RANKERS),
@@ -119,27 +138,34 @@ def retrieve(
     with stopped_by_hand():
         rows = _run(home, request, cells, fresh, where)
     done = [cell for cell, result in zip(cells, rows, strict=True) if result["error"] is None]
-    if write is not None:
-        _write(home, done, write)
     _print(home, cells, rows, outside, json)
+    if write is not None:
+        write_runs(Store(home / "store"), done, write)
     if len(done) < len(cells):
         raise typer.Exit(1)
 
 
 def _own(
-    documents: Path | None, queries: Path | None, qrels: Path | None, kind: str, fields: str
+    documents: Path | None,
+    queries: Path | None,
+    qrels: Path | None,
+    kind: str,
+    fields: str,
+    name: str | None,
 ) -> dict[str, Any] | None:
     given = {"--documents": documents, "--queries": queries, "--qrels": qrels}
     if not any(given.values()):
         if kind != "auto" or fields != "title":
             raise InputError("--format and --fields describe your own collection and need --documents")
+        if name is not None:
+            raise InputError("--name names your own collection and needs --documents")
         return None
     missing = [name for name, path in given.items() if path is None]
     if missing:
         raise InputError(f"your own collection needs {', '.join(given)}; {missing[0]} is missing")
     parts = [part.strip() for part in fields.split(",") if part.strip()]
     paths = {name.removeprefix("--"): str(path) for name, path in given.items()}
-    return paths | {"kind": kind, "fields": parts}
+    return paths | {"kind": kind, "fields": parts} | ({} if name is None else {"name": name})
 
 
 def _require_data(home: Path, cells: "list[Cell]", judgments: str) -> None:
@@ -183,19 +209,28 @@ def _run(
     return rows
 
 
-def _write(home: Path, cells: "list[Cell]", folder: Path) -> None:
-    """Write every ranking and the judgments it was scored on, for trec_eval and others."""
-    from tasks.store import Store
-
-    store = Store(home / "store")
+def write_runs(store: "Store", cells: "list[Cell]", folder: Path) -> None:
+    """Write every ranking and the judgments it was scored on, for trec_eval and others, over no other file."""
+    contents = {}
+    for cell in cells:
+        result = store.open(cell.references["evaluate"]).folder
+        collection = cell.dataset.replace("/", "-").replace(":", "-")
+        ranker = cell.method.replace("/", "-").replace(":", "-")
+        contents[folder / f"{collection}-{ranker}-seed{cell.seed}.run"] = (result / "run.txt").read_bytes()
+        contents[folder / f"{collection}.qrels"] = (result / "qrels.txt").read_bytes()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for cell in cells:
-            result = store.open(cell.references["evaluate"]).folder
-            name = f"{cell.dataset}-{cell.method}-seed{cell.seed}".replace("/", "-").replace(":", "-")
-            (folder / f"{name}.run").write_bytes((result / "run.txt").read_bytes())
-            qrels = folder / f"{cell.dataset.replace('/', '-').replace(':', '-')}.qrels"
-            qrels.write_bytes((result / "qrels.txt").read_bytes())
+        other = [
+            path.name for path, content in contents.items() if path.exists() and path.read_bytes() != content
+        ]
+        if other:
+            more = f" and {len(other) - 1} more" if len(other) > 1 else ""
+            raise InputError(
+                f"--write {folder}: {other[0]}{more} of another run is there, and nothing was written; "
+                "name another folder, or another collection with --name"
+            )
+        for path, content in contents.items():
+            path.write_bytes(content)
     except OSError as error:
         raise InputError(f"--write {folder} cannot be written: {error.strerror}") from error
 

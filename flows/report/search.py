@@ -1,5 +1,6 @@
 """Chapter one, for search: what the rankers reached on collections with judged queries."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,14 +25,27 @@ def runs(home: Path) -> list[dict[str, Any]]:
             recipe = meta["recipe"]
             params, reference = recipe["params"], Reference.from_json(recipe["inputs"]["corpus"])
             corpus = _json(home / "store" / reference.stage / reference.key / "corpus.json") or {}
+            own = reference.params.get("own")
             found.append({
-                "collection": reference.params.get("dataset", "own"),
+                "collection": f"own-{reference.params['dataset']}" if own else reference.params["dataset"],
+                "own": own, "digest": reference.params.get("digest", ""),
                 "ranker": params["method"], "seed": params["seed"], "trials": params["trials"],
                 "judgments": params["judgments"], "measures": record["metrics"], "created": record["created"],
                 "key": path.stem, "run_id": record["run_id"], "libraries": recipe["libraries"],
                 "n_folds": params["n_folds"], "sha256": corpus.get("sha256", {}),
             })  # fmt: skip
-    return _newest(found)
+    return _newest(_told_apart(found))
+
+
+def _told_apart(found: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
+    """Give the user's collections of one name and different content the beginning of its sha256 to their name."""
+    contents: dict[str, set[str]] = {}
+    for run in found:
+        contents.setdefault(run["collection"], set()).add(run["digest"])
+    for run in found:
+        if len(contents[run["collection"]]) > 1:
+            run["collection"] += f"-{run['digest'][:SHORT]}"
+    return found
 
 
 def _newest(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -79,6 +93,15 @@ def _table(
     return Table(name, f"Search in {collection}", headings, rows, note, LOCAL)
 
 
+def _source(run: Mapping[str, Any]) -> list[str]:
+    """Return the options that name a run's collection."""
+    if run["own"] is None:
+        return [f"--collection {shlex.quote(run['collection'])}"]
+    own = dict(run["own"]) | {"fields": ",".join(run["own"]["fields"])}
+    options = {"format" if name == "kind" else name: value for name, value in own.items()}
+    return [f"--{name} {shlex.quote(value)}" for name, value in options.items()]
+
+
 def made(found: Sequence[Mapping[str, Any]]) -> Table:
     """Return how each retrieval run was made."""
     rows = []
@@ -86,7 +109,7 @@ def made(found: Sequence[Mapping[str, Any]]) -> Table:
         trials = int(run["trials"])
         protocol = f"honest, {trials} settings in {run['n_folds']} folds" if trials else "nothing tuned"
         options = [
-            f"--collection {run['collection']}",
+            *_source(run),
             f"--method {run['ranker']}",
             f"--judgments {run['judgments']}",
         ]

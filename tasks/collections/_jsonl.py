@@ -21,11 +21,16 @@ CODE = ("relevance", "score")
 
 def records(content: bytes, place: str) -> Iterator[tuple[str, str]]:
     """Yield (name, text) of every line. Raises InputError naming the line."""
+    return ((name, text) for _, name, text in placed_records(content, place))
+
+
+def placed_records(content: bytes, place: str) -> Iterator[tuple[str, str, str]]:
+    """Yield (file and line, name, text) of every line, as `records` does."""
     for line, record in _objects(content, place):
         name = _name(_pick(record, NAMES, line), line)
         text = _string(_pick(record, ("text",), line), "text", line)
         title = _string(record.get("title") or "", "title", line)
-        yield name, f"{title}\n{text}".strip()
+        yield line, name, f"{title}\n{text}".strip()
 
 
 def _name(value: Any, line: str) -> str:

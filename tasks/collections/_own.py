@@ -2,8 +2,10 @@
 
 import gzip
 import hashlib
+import re
 import zlib
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +13,11 @@ from tasks import InputError
 from tasks.collections import Collection, Judgment, _jsonl, _smart, _trec
 
 KINDS = ("auto", "smart", "trec", "jsonl")
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")  # it becomes a part of file names
+
+
+# A record of a file: file and line, name, text.
+Record = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
@@ -18,7 +25,8 @@ class OwnCollection:
     """Where the user's collection is: `documents` (a file, or a folder read through), `queries`, `qrels`.
 
     `kind` is how documents and queries are written, recognised by their first character if "auto"; judgments are
-    recognised by their columns. `fields` are the parts of a TREC topic that make the query. Paths become absolute.
+    recognised by their columns and the documents' names. `fields` are the parts of a TREC topic that make the query.
+    `name` is the collection's, that of the documents' folder if "". Paths become absolute.
     """
 
     documents: str
@@ -26,6 +34,7 @@ class OwnCollection:
     qrels: str
     kind: str = "auto"
     fields: tuple[str, ...] = ("title",)
+    name: str = ""
 
     def __post_init__(self) -> None:
         for name in ("documents", "queries", "qrels"):
@@ -43,11 +52,12 @@ class OwnCollection:
             raise InputError(
                 f"--fields takes {', '.join(_trec.TOPIC_FIELDS)}, got {', '.join(unknown) or 'none'}"
             )
-
-    @property
-    def name(self) -> str:
-        """A name for the collection: that of the documents' file or folder."""
-        return Path(self.documents).name.partition(".")[0] or "own"
+        object.__setattr__(self, "name", self.name or _folder_name(Path(self.documents)))
+        if not NAME.fullmatch(self.name):
+            raise InputError(
+                "--name is 1 to 60 letters, digits, dots, hyphens and underscores, and begins with a letter or digit; "
+                f"got {self.name[:80]!r}"
+            )
 
     def digest(self) -> str:
         """Return the sha256 (64 hexadecimal digits) over the files' names and bytes."""
@@ -58,21 +68,28 @@ class OwnCollection:
         return total.hexdigest()
 
 
+def _folder_name(documents: Path) -> str:
+    """Return the name of a folder of documents, or of the folder that a file of documents is in."""
+    folder = documents if documents.is_dir() else documents.parent
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", folder.name).strip("._-")[:60] or "collection"
+
+
 def load(own: OwnCollection) -> Collection:
     """Read the collection. Raises InputError naming file, line or byte, and what was expected there."""
-    documents = list(_documents(own))
-    queries, kind = _queries(own)
-    judged = _judgments(Path(own.qrels))
-    query_ids = [name for name, _ in queries]
+    document_ids, documents = _named("document", lambda: _documents(own))
+    kind = _kind_of(own, _read(Path(own.queries)), Path(own.queries))
+    names = [name for _, name, _ in _queries(own, kind)]
+    judged = _judgments(Path(own.qrels), {_smart.plain(name) for name in document_ids})
     notes = [f"Documents of {Path(own.documents).name}."]
-    if kind != "jsonl" and _smart.by_position(judged, query_ids):
-        query_ids = [str(position) for position in range(1, len(queries) + 1)]
+    is_numbered = kind != "jsonl" and _smart.by_position(judged, names)
+    if is_numbered:
         notes.append("The judgments number the queries by position.")
+    query_ids, queries = _named("query", lambda: _queries(own, kind, is_numbered=is_numbered))
     return Collection(
-        document_ids=[name for name, _ in documents],
-        documents=[text for _, text in documents],
+        document_ids=document_ids,
+        documents=documents,
         query_ids=query_ids,
-        queries=[text for _, text in queries],
+        queries=queries,
         judgments=judged,
         name=own.name,
         notes=" ".join(notes),
@@ -80,7 +97,20 @@ def load(own: OwnCollection) -> Collection:
     )
 
 
-def _documents(own: OwnCollection) -> Iterator[tuple[str, str]]:
+def _named(what: str, read: Callable[[], Iterator[Record]]) -> tuple[list[str], list[str]]:
+    """Return names and texts of what is read. InputError for a name that occurs twice, with the lines it begins on."""
+    found = [(name, text) for _, name, text in read()]
+    names = [name for name, _ in found]
+    if len(set(names)) < len(names):
+        name = next(name for name, n in Counter(names).items() if n > 1)
+        first, second, *more = (place for place, other, _ in read() if other == name)
+        raise InputError(
+            f"{second}: {what} names must differ, got {name!r} {2 + len(more)} times, before in {first}"
+        )
+    return names, [text for _, text in found]
+
+
+def _documents(own: OwnCollection) -> Iterator[Record]:
     folder = Path(own.documents)
     found = False
     for path in _files(folder):
@@ -91,36 +121,60 @@ def _documents(own: OwnCollection) -> Iterator[tuple[str, str]]:
         kind = _kind_of(own, content, path)
         found = True
         if kind == "smart":
-            yield from ((_smart.plain(name), text) for name, text in _smart.records(content, path.name))
+            yield from _smart_records(content, path)
         else:
-            read = _trec.documents if kind == "trec" else _jsonl.records
+            read = _trec.placed_documents if kind == "trec" else _jsonl.placed_records
             yield from read(content, path.name)
     if not found:
         raise InputError(f"--documents {folder}: none of its files is SMART, TREC or JSON Lines")
 
 
-def _queries(own: OwnCollection) -> tuple[list[tuple[str, str]], str]:
+def _queries(own: OwnCollection, kind: str, *, is_numbered: bool = False) -> Iterator[Record]:
+    """Yield the queries, under their position from 1 instead of their name if `is_numbered`."""
     path = Path(own.queries)
     content = _read(path)
-    kind = _kind_of(own, content, path)
     if kind == "trec":
-        return list(_trec.topics(content, path.name, own.fields)), kind
-    if kind == "smart":
-        return [(_smart.plain(name), text) for name, text in _smart.records(content, path.name)], kind
-    return list(_jsonl.records(content, path.name)), kind
+        found = _trec.placed_topics(content, path.name, own.fields)
+    else:
+        found = (
+            _smart_records(content, path) if kind == "smart" else _jsonl.placed_records(content, path.name)
+        )
+    for position, (place, name, text) in enumerate(found, start=1):
+        yield place, str(position) if is_numbered else name, text
 
 
-def _judgments(path: Path) -> list[Judgment]:
+def _smart_records(content: bytes, path: Path) -> Iterator[Record]:
+    for place, name, text in _smart.placed_records(content, path.name):
+        yield place, _smart.plain(name), text
+
+
+def _judgments(path: Path, documents: Set[str]) -> list[Judgment]:
     content = _read(path)
-    first = content.lstrip().partition(b"\n")[0]
-    if first.startswith(b"{") or (b"\t" in first and not first.split()[-1].lstrip(b"+-").isdigit()):
-        return _jsonl.judgments(content, path.name)
-    columns = first.split()
-    is_trec = len(columns) == 4 and columns[2:] != [b"0", b"0"]
-    found = (_trec if is_trec else _smart).judgments(content, path.name)
-    if not found:
+    lines = _smart.decoded(content).splitlines()
+    rows = [line.split() for line in lines if line.strip()]
+    if not rows:
         raise InputError(f"{path.name}: it needs at least one judgment, got none")
-    return found
+    if rows[0][0].startswith("{") or ("\t" in lines[0] and not any(map(_is_number, rows[0]))):
+        return _jsonl.judgments(content, path.name)
+    return (_trec if _are_trec(rows, documents) else _smart).judgments(content, path.name)
+
+
+def _are_trec(rows: Sequence[Sequence[str]], documents: Set[str]) -> bool:
+    """Tell TREC's `query iteration document code` from SMART's `query document` and two columns that say nothing.
+
+    The documents' column is the one that names more of the documents. If both name as many, only codes are whole
+    numbers, and `0 0` in every line are none.
+    """
+    four = [row for row in rows if len(row) == 4]
+    second, third = (len({_smart.plain(row[i]) for row in four} & documents) for i in (1, 2))
+    if len(rows[0]) != 4 or second != third:
+        return len(rows[0]) == 4 and third > second
+    codes = all(_smart.WHOLE_NUMBER.fullmatch(row[3]) for row in four)
+    return codes and any(list(row[2:]) != ["0", "0"] for row in four)
+
+
+def _is_number(text: str) -> bool:
+    return text.lstrip("+-").replace(".", "", 1).isdecimal()
 
 
 def _kind_of(own: OwnCollection, content: bytes, path: Path) -> str:

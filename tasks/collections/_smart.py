@@ -2,6 +2,10 @@
 
 A record begins with `.I NAME`; a line that is a dot and one capital letter begins a field. The text of a record is
 its title (`.T`) and its words (`.W`); authors, sources and citations are left out.
+
+SMART's own judgments have four columns, of which the first two name a query and a document that answers it; the third
+and the fourth are `0 0`, `0 0.000000` or what else the edition left there, and say nothing. Cranfield's have three
+columns, the third a code.
 """
 
 import re
@@ -26,18 +30,23 @@ def decoded(content: bytes) -> str:
 
 def records(content: bytes, place: str) -> Iterator[tuple[str, str]]:
     """Yield (name, text) of every record, in order. Raises InputError naming the line that cannot be read."""
-    name: str | None = None
+    return ((name, text) for _, name, text in placed_records(content, place))
+
+
+def placed_records(content: bytes, place: str) -> Iterator[tuple[str, str, str]]:
+    """Yield (file and line, name, text) of every record, in order, as `records` does."""
+    begun: tuple[str, str] | None = None
     field = ""
     fields: dict[str, list[str]] = {}
     for number, line in enumerate(decoded(content).splitlines(), start=1):
         bare = line.rstrip()
-        if bare == ".I" or bare.startswith(".I "):
+        if bare == ".I" or bare.startswith((".I ", ".I\t")):
             match = RECORD.fullmatch(bare)
             if not match:
                 raise InputError(f"{place}, line {number}: a record begins with `.I NAME`, got {bare[:60]!r}")
-            if name is not None:
-                yield name, _text(fields)
-            name, field, fields = match[1], "", {}
+            if begun is not None:
+                yield *begun, _text(fields)
+            begun, field, fields = (f"{place}, line {number}", match[1]), "", {}
         elif match := FIELD.fullmatch(bare):
             field = match[1]
             fields.setdefault(field, [])
@@ -47,9 +56,9 @@ def records(content: bytes, place: str) -> Iterator[tuple[str, str]]:
             raise InputError(
                 f"{place}, line {number}: text belongs to a field such as `.W`, got {bare[:60]!r}"
             )
-    if name is None:
+    if begun is None:
         raise InputError(f"{place}: SMART records begin with `.I NAME`, got none")
-    yield name, _text(fields)
+    yield *begun, _text(fields)
 
 
 def _text(fields: dict[str, list[str]]) -> str:
@@ -57,7 +66,7 @@ def _text(fields: dict[str, list[str]]) -> str:
 
 
 def judgments(content: bytes, place: str) -> list[Judgment]:
-    """Return the judgments: three columns (query, document, code), or four that end in `0 0`, which means relevant.
+    """Return the judgments: three columns (query, document, code), or four, whose first two mean relevant (code 1).
 
     Numbers lose their leading zeros. Raises InputError naming the line.
     """
@@ -66,12 +75,12 @@ def judgments(content: bytes, place: str) -> list[Judgment]:
         columns = line.split()
         if not columns:
             continue
-        if len(columns) == 4 and columns[2:] == ["0", "0"]:
+        if len(columns) == 4:
             columns = [*columns[:2], "1"]
         if len(columns) != 3 or not WHOLE_NUMBER.fullmatch(columns[2]):
             raise InputError(
-                f"{place}, line {number}: a judgment is `query document code` or `query document 0 0`, "
-                f"got {line.strip()[:60]!r}"
+                f"{place}, line {number}: a judgment is `query document code`, or `query document` and two more "
+                f"columns, got {line.strip()[:60]!r}"
             )
         found.append(Judgment(plain(columns[0]), plain(columns[1]), int(columns[2])))
     return found

@@ -28,12 +28,20 @@ NUMBER = re.compile(r"\d+")
 
 def documents(content: bytes, place: str) -> Iterator[tuple[str, str]]:
     """Yield (name, text) of every document. Raises InputError naming file and byte for SGML that is cut off."""
+    return ((name, text) for _, name, text in placed_documents(content, place))
+
+
+def placed_documents(content: bytes, place: str) -> Iterator[tuple[str, str, str]]:
+    """Yield (file and line, name, text) of every document, as `documents` does."""
+    line, counted = 1, 0
     for begin, end in _elements(content, DOCUMENT, "DOC", place):
         inside = content[begin:end]
         name = DOCNO.search(inside)
         if name is None or not name[1].strip():
             raise InputError(f"{place}, byte {begin}: a document needs a <DOCNO>, got {_start(inside)}")
-        yield decoded(name[1]).strip(), _text(decoded(inside[: name.start()] + inside[name.end() :]))
+        line, counted = line + content.count(b"\n", counted, begin), begin
+        text = _text(decoded(inside[: name.start()] + inside[name.end() :]))
+        yield f"{place}, line {line}", decoded(name[1]).strip(), text
 
 
 def _elements(content: bytes, tag: "re.Pattern[bytes]", name: str, place: str) -> Iterator[tuple[int, int]]:
@@ -86,6 +94,14 @@ def topics(content: bytes, place: str, fields: Sequence[str] = ("title",)) -> It
 
     Raises InputError naming file and byte.
     """
+    return ((number, text) for _, number, text in placed_topics(content, place, fields))
+
+
+def placed_topics(
+    content: bytes, place: str, fields: Sequence[str] = ("title",)
+) -> Iterator[tuple[str, str, str]]:
+    """Yield (file and line, number, text) of every topic, as `topics` does."""
+    line, counted = 1, 0
     for begin, end in _elements(content, TOPIC, "top", place):
         found = _fields(decoded(content[begin:end]))
         number = NUMBER.search(found.get("num", ""))
@@ -93,7 +109,9 @@ def topics(content: bytes, place: str, fields: Sequence[str] = ("title",)) -> It
             raise InputError(
                 f"{place}, byte {begin}: a topic needs a <num>, got {_start(content[begin:end])}"
             )
-        yield plain(number[0]), "\n".join(_plain(found.get(field, "")) for field in fields).strip()
+        line, counted = line + content.count(b"\n", counted, begin), begin
+        text = "\n".join(_plain(found.get(field, "")) for field in fields).strip()
+        yield f"{place}, line {line}", plain(number[0]), text
 
 
 def _fields(topic: str) -> dict[str, str]:
