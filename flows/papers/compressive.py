@@ -4,6 +4,7 @@ Source: H. Paskov, R. West, J. Mitchell and T. Hastie, "Compressive feature lear
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from flows.papers import Done, Exhibit, done
 from flows.papers import _compressive_drawings as drawings
 from flows.papers import _compressive_figures as figures
 from flows.papers import _compressive_plan as plans
-from flows.papers._compressive_figures import PAPER, SUITE, TUNINGS
+from flows.papers._compressive_figures import SUITE, TUNINGS
 
 if TYPE_CHECKING:
     from flows.cells import Cell
@@ -65,7 +66,11 @@ def table_1(home: Path) -> Exhibit | None:
         "data set", "method", "protocol", "published", "measured", "from", "to", "verdict", "features", "pointer cost",
         "trials", "seconds of choosing", "seconds of training",
     )  # fmt: skip
-    shown = held(entries).get((PAPER, "table-1"), [])
+    shown = [
+        replace(one, label=f"{dataset} {one.label}, {metric}")
+        for (*_, dataset, metric), some in held(entries).items()
+        for one in some
+    ]
     draw = partial(drawings.held, shown) if shown else None
     return Exhibit("table-1", "Table 1: accuracy, features and seconds", caption, header, rows, draw)
 

@@ -261,10 +261,8 @@ def _papers(entries: "Sequence[Entry]", remade: Sequence[exhibits.Shown]) -> Cha
         )
     ]
     pictures = [
-        charts.held(
-            found, f"fig-held-{slug(f'{paper}-{place}')}", f"{paper}, {place}: published and measured"
-        )
-        for (paper, place), found in papers.held(entries).items()
+        charts.held(found, slug(f"fig-held-{'-'.join(place)}"), f"{', '.join(place)}: published and measured")
+        for place, found in papers.held(entries).items()
     ]
     if pictures:
         sections.append(Section("held", "Published beside measured", figures=pictures))

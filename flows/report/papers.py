@@ -112,21 +112,21 @@ def _measured(found: "Measurement | None") -> list[Cell]:
     return [*(number(value) for value in (found.value, found.low, found.high)), Cell(found.basis)]
 
 
-def held(entries: "Sequence[Entry]") -> dict[tuple[str, str], list[Held]]:
-    """Return by paper and place in it the figures in percent that were measured as they were published."""
-    found: dict[tuple[str, str], list[Held]] = {}
+def held(entries: "Sequence[Entry]") -> dict[tuple[str, ...], list[Held]]:
+    """Return the methods' figures in percent that were measured as they were published.
+
+    They go by paper, place in it, data set and metric, as people read it.
+    """
+    found: dict[tuple[str, ...], list[Held]] = {}
     for entry in entries:
         claim, measured = entry.claim, entry.measured
         if measured is None or claim.printed is None or claim.unit != "percent" or claim.class_rate:
             continue
         if measured.basis in PLAIN and measured.value is not None:
-            label = (
-                f"{claim.dataset_here} {claim.method}, {HEADINGS.get(claim.metric_here or '', claim.metric)}"
-            )
-            one = Held(
-                label, claim.printed.value, measured.value, measured.low, measured.high, entry.verdict.kind
-            )
-            found.setdefault((claim.paper, claim.place), []).append(one)
+            figures = (claim.printed.value, measured.value, measured.low, measured.high)
+            metric = HEADINGS.get(claim.metric_here or "", claim.metric)
+            place = (claim.paper, claim.place, claim.dataset_here or claim.dataset, metric)
+            found.setdefault(place, []).append(Held(claim.method, *figures, entry.verdict.kind))
     return found
 
 
