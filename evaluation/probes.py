@@ -193,6 +193,18 @@ class LogisticRegressionProbe(LiblinearProbe):
         )
         self.converged_ &= converged
 
+    def predict_proba(self, X: "np.ndarray | csr_matrix") -> np.ndarray:
+        """Return probabilities (n_documents, n_classes): of classes normalised to sum to one, as scikit-learn's
+        one-vs-rest does; of several labels each label's own.
+        """
+        from scipy.special import expit, log_expit, softmax
+
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            pair = np.column_stack([expit(-scores), expit(scores)])
+            return pair if len(self.classes_) == 2 else np.ones((len(scores), 1))
+        return expit(scores) if self.thresholds_ is not None else softmax(log_expit(scores), axis=1)
+
     def _solver(self) -> Any:
         from sklearn.linear_model import LogisticRegression
 

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+import scipy.special
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 from sklearn.naive_bayes import MultinomialNB
 
 from featurizers._classifiers import WEIGHTINGS, LinearCountClassifier, check_positive
+from featurizers.counts import validated_counts
 
 INPUT = "counts"
 ROLE = "classifier"
@@ -46,6 +48,11 @@ class NaiveBayes(LinearCountClassifier):
     def _solve(self, weights: sp.csr_matrix, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         model = MultinomialNB(alpha=self.alpha, fit_prior=self.fit_prior).fit(weights, codes)
         return model.feature_log_prob_, model.class_log_prior_
+
+    def predict_proba(self, X: sp.csr_matrix) -> np.ndarray:
+        """Return P(c | x) (n_documents, n_classes), rows summing to one; of several labels each label's own."""
+        scores = self._scores(validated_counts(self, X, reset=False))
+        return scipy.special.expit(scores) if self.several_labels_ else scipy.special.softmax(scores, axis=1)
 
 
 def build(**params: Any) -> NaiveBayes:

@@ -34,6 +34,22 @@ def _checksum(manifest: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True)
+class Answers:
+    """What a classifier says of texts.
+
+    `labels` are the class of each text, or the list of its labels. `margins` (n_texts,) say how far the class is ahead
+    of the second, or how near the closest decision was. `values` (n_texts, n_classes) are of kind "probability", or
+    "decision": a class's decision value.
+    """
+
+    labels: list[str] | list[list[str]]
+    margins: "np.ndarray"
+    kind: str
+    classes: list[str]
+    values: "np.ndarray"
+
+
+@dataclass(frozen=True)
 class Model:
     """A fitted representation and its probe: `manifest` (JSON values) and `arrays`, named as in the file."""
 
@@ -152,11 +168,14 @@ class Model:
         with self._as_in_the_run():
             return self._featurizer.transform(self._documents(texts))
 
-    def labels(self, texts: Sequence[str]) -> "tuple[list[str] | list[list[str]], np.ndarray]":
-        """Return the class the probe gives each text, and how far it is ahead of the second, (n_texts,).
+    def feature_names(self) -> list[str]:
+        """Return a name for each column of `features`."""
+        return [str(name) for name in self._featurizer.get_feature_names_out(self.manifest["terms"])]
 
-        With several labels a text: the labels it gives each, and how near the closest decision was.
-        """
+    def answer(self, texts: Sequence[str]) -> "Answers":
+        """Return what the classifier says of each text."""
+        import numpy as np
+
         from tasks.evaluate import margin
 
         is_probe = self.manifest["classifier"] is not None
@@ -165,10 +184,20 @@ class Model:
         with self._as_in_the_run():
             scores = self._probe.decision_function(documents)
             thresholds = self._probe.thresholds_ if is_probe else self.arrays.get(f"probe/{THRESHOLDS}")
-            if thresholds is None:
-                return [names[target] for target in self._probe.predict(documents)], margin(scores)
+            targets = self._probe.predict(documents) if thresholds is None else None
+            has_probabilities = hasattr(self._probe, "predict_proba")
+            values = self._probe.predict_proba(documents) if has_probabilities else scores
+        if values.ndim == 1:
+            values = np.column_stack([-values, values])[:, -len(self._probe.classes_) :]
+        about = (
+            "probability" if has_probabilities else "decision",
+            [names[c] for c in self._probe.classes_],
+            values,
+        )
+        if targets is not None:
+            return Answers([names[target] for target in targets], margin(scores), *about)
         chosen = [[names[label] for label in row.nonzero()[0]] for row in scores > thresholds]
-        return chosen, abs(scores - thresholds).min(axis=1)
+        return Answers(chosen, abs(scores - thresholds).min(axis=1), *about)
 
     def _as_in_the_run(self) -> Any:
         """Limit linear algebra to the run's threads: they decide in which order products are added up."""

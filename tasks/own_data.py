@@ -201,7 +201,7 @@ def _read(own: OwnData, path: Path) -> _Documents:
     documents = _Documents([], [], [])
     where = "the name of its folder" if reader is read_folder else f"column {shown(own.label_column)}"
     for row in reader(path, Columns(own.text_column, own.label_column, own.split_column)):
-        documents.texts.append(_text(row))
+        documents.texts.append(checked_text(row))
         documents.labels.append(_labels(row, where, own.label_separator))
         documents.parts.append(_part(row, own.split_column))
     if not documents.texts:
@@ -213,7 +213,8 @@ def _read(own: OwnData, path: Path) -> _Documents:
     return documents
 
 
-def _text(row: Row) -> str:
+def checked_text(row: Row) -> str:
+    """Return a document's text. Raises InputError, naming its place, for what is none."""
     if not isinstance(row.text, str):
         raise InputError(f"{row.place}: the text must be a string, got {shown(row.text)}")
     _check_characters(f"{row.place}: the text", row.text)

@@ -37,7 +37,7 @@ class Columns(NamedTuple):
     """The names of the columns to read."""
 
     text: str
-    label: str
+    label: str | None
     part: str | None
 
 
@@ -206,10 +206,15 @@ def read_folder(path: Path, _columns: Columns) -> Iterator[Row]:
 def _read_text(path: Path) -> str:
     with readable(path):
         content = path.read_bytes()
+    return decoded(named(path), content)
+
+
+def decoded(place: str, content: bytes) -> str:
+    """Return bytes as text. Raises InputError, naming the place, for what is not UTF-8."""
     try:
         return content.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
-        raise InputError(_not_utf8(named(path), content[error.start], error.start)) from error
+        raise InputError(_not_utf8(place, content[error.start], error.start)) from error
 
 
 def walk(path: Path) -> tuple[list[Path], list[Path]]:

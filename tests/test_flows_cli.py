@@ -1,5 +1,6 @@
 """The commands around `run`: what they print, to whom, and with which exit code."""
 
+import csv
 import importlib.metadata
 import json
 import shlex
@@ -379,13 +380,14 @@ def test_export_and_transform(home: Path, run: Command, refused: Command, tmp_pa
     (about,) = objects(run("export", "a1b2c3d4", "-o", file, "--json"))
     assert about["bytes"] == file.stat().st_size
     story.write_text("crude oil prices rose\nbarrels a day said opec", "utf-8")
-    assert run("transform", file, story) == f"crude\t{story}\n"
+    (answer,) = csv.DictReader(run("transform", file, story, "--whole").splitlines())
+    assert (answer["document"], answer["label"]) == (str(story), "crude")
 
     lines = "crude oil prices rose barrels a day said opec\nwheat tonnes\n"
-    printed = run("transform", file, stdin=lines).splitlines()
-    assert [line.split("\t")[1] for line in printed] == ["line 1", "line 2"]
+    printed = list(csv.DictReader(run("transform", file, stdin=lines).splitlines()))
+    assert [row["document"] for row in printed] == ["line 1", "line 2"]
     answers = objects(run("transform", file, "-", "--json", stdin=lines))
-    assert [f"{a['label']}\t{a['document']}" for a in answers] == printed
+    assert [(a["label"], a["document"]) for a in answers] == [(r["label"], r["document"]) for r in printed]
     assert all(answer["margin"] > 0 for answer in answers)
 
     out = tmp_path / "features.npz"
@@ -393,23 +395,12 @@ def test_export_and_transform(home: Path, run: Command, refused: Command, tmp_pa
     with np.load(out, allow_pickle=False) as features:
         assert features["shape"].tolist() == [2, about["features"]]
         assert features["data"].sum() == 9 + 2  # the words of each line, all known and all different
-    assert "must end in .npz" in refused(
+    assert "must end in .csv or .npz" in refused(
         "transform", file, "--output", "features", "--out", "x.npy", stdin=lines
     )
     assert "--out" in refused("transform", file, "--output", "features", stdin=lines)
     assert "no documents" in refused("transform", file, stdin="")
     assert "did you mean labels" in refused("transform", file, "--output", "lables", stdin=lines)
-
-
-def test_transform_refuses_texts_it_cannot_read(
-    home: Path, run: Command, refused: Command, tmp_path: Path
-) -> None:
-    file = tmp_path / "model.npz"
-    run("export", "binary", "-d", "r8", "-o", file)
-    (tmp_path / "latin.txt").write_bytes("déjà vu".encode("latin-1"))
-    assert "latin.txt is not UTF-8: byte 0xe9 at 1" in refused("transform", file, tmp_path / "latin.txt")
-    assert "No such file" in refused("transform", file, tmp_path / "absent.txt")
-    assert "from .txt files" in refused("transform", file, tmp_path / "story.pdf")
 
 
 def test_export_refuses_a_bad_path(home: Path, refused: Command, tmp_path: Path) -> None:

@@ -63,9 +63,9 @@ from flows.model import Model
 model = Model.load(Path(sys.argv[1]))
 texts = json.loads(Path(sys.argv[2]).read_text("utf-8"))
 features = model.features(texts)
-labels, margins = model.labels(texts)
+answers = model.answer(texts)
 parts = [features] if isinstance(features, np.ndarray) else [features.data, features.indices, features.indptr]
-np.savez(sys.argv[3], *parts, labels=np.array(labels), margins=margins)
+np.savez(sys.argv[3], *parts, labels=np.array(answers.labels), margins=answers.margins)
 """
 
 

@@ -1,10 +1,12 @@
 """`textbench transform`: apply an exported model to new texts."""
 
+import contextlib
+import csv
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
@@ -12,10 +14,12 @@ from flows.cli.output import check_file
 from tasks import InputError
 
 if TYPE_CHECKING:
-    from flows.model import Model
+    from flows.model import Answers, Model
+    from tasks.new_texts import Text
 
 OUTPUTS = ("labels", "features")
-STDIN = "-"
+SEPARATOR = ";"  # of several labels in one field
+BLOCK = 256  # rows of features that are written at a time
 
 
 def transform(
@@ -23,15 +27,23 @@ def transform(
     texts: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Text files (.txt), a document each; - or nothing reads standard input, a document a line.",
+            help="Files of texts: CSV, TSV, JSON Lines, Parquet, or plain text (.txt), a text a line; - or nothing "
+            "reads standard input, a text a line.",
             show_default=False,
         ),
     ] = None,
+    text_column: Annotated[str, typer.Option(help="Of files with columns: the one of texts.")] = "text",
+    whole: Annotated[
+        bool, typer.Option("--whole", help="A file of plain text, or standard input, is one text.")
+    ] = False,
     output: Annotated[str, typer.Option(help="labels, or features.")] = "labels",
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Where to write: features need it (.npz if sparse, .npy if dense).", show_default=False
+            "-o",
+            "--out",
+            help="Where to write. Features need it: .csv, .npz if they are sparse, .npy if dense.",
+            show_default="standard output",
         ),
     ] = None,
     method: Annotated[
@@ -40,79 +52,62 @@ def transform(
             help="The Python file of the model's method, if that was not one of ours.", show_default=False
         ),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON Lines and nothing else.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="JSON Lines instead of CSV.")] = False,
 ) -> None:
-    """Label new texts with an exported model, or turn them into features.
+    """Label new texts with an exported model, or turn them into features; blank texts are left out.
 
-    Labels are printed one a document: the label, a tab, and the document's file or line.
+    The result is CSV, a row a text: the document (file and line), its label (several with ; between), and of each
+    class the probability (nb, logistic regression) or the decision value.
 
-    Example: textbench transform r8-tfidf.npz story.txt
+    Example: textbench transform r8-tfidf.npz stories.csv --text-column body -o labels.csv
     """
     from flows.model import Model
     from tasks.catalogue import pick
+    from tasks.new_texts import STDIN, read_texts
 
     pick("output", output, dict.fromkeys(OUTPUTS))
     if output == "features" and out is None:
         raise InputError(
-            "features are arrays: name a file with --out, .npz if they are sparse and .npy if dense"
+            "features are many columns: name a file with --out, .csv, .npz if they are sparse, .npy if dense"
         )
-    check_file("--out", out, [".npz", ".npy"] if output == "features" else [])
+    check_file("--out", out, [".csv", ".npz", ".npy"] if output == "features" else [])
     model = replace(Model.load(file), method_file=method)
-    documents = _read(texts or [STDIN])
+    documents, n_blank = read_texts(texts or [STDIN], text_column, whole=whole)
+    if n_blank:
+        print(f"textbench: {n_blank} blank texts left out", file=sys.stderr)
     if output == "features":
         assert out is not None
         _write_features(model, documents, out, json)
+        return
+    write = _write_json if json else _write_csv
+    answers = model.answer([text for _, text in documents])
+    if out is None:
+        write(sys.stdout, documents, answers)
     else:
-        lines = _label_lines(model, documents, json)
-        if out is None:
-            print(lines)
-        else:
-            _write(out, lambda temporary: temporary.write_text(lines + "\n", "utf-8"))
+        with _opened(out) as stream:
+            write(stream, documents, answers)
 
 
-def _read(sources: Sequence[str]) -> list[tuple[str, str]]:
-    """Return (name, text) of every document. Raises InputError naming the file that cannot be read."""
-    documents = []
-    for source in dict.fromkeys(sources):
-        if source == STDIN:
-            text = _decoded("standard input", sys.stdin.buffer.read).removesuffix("\n")
-            lines = text.split("\n") if text else []
-            documents += [(f"line {number}", line) for number, line in enumerate(lines, start=1)]
-            continue
-        path = Path(source)
-        if path.suffix != ".txt":
-            raise InputError(f"texts are read from .txt files or from standard input (-), got {source}")
-        documents.append((source, _decoded(source, path.read_bytes)))
-    if not documents:
-        raise InputError("standard input held no documents; write one a line, or name .txt files")
-    return documents
+def _write_csv(stream: TextIO, documents: "Sequence[Text]", answers: "Answers") -> None:
+    writer = csv.writer(stream, lineterminator="\n")
+    # The kind in front keeps a class called `label` apart, and a name that begins with = from being a formula.
+    writer.writerow(["document", "label", *(f"{answers.kind}_{name}" for name in answers.classes)])
+    for (place, _), label, values in zip(documents, answers.labels, answers.values, strict=True):
+        shown = label if isinstance(label, str) else SEPARATOR.join(label)
+        writer.writerow([place, shown, *(f"{value:.6g}" for value in values)])
 
 
-def _decoded(name: str, read: Callable[[], bytes]) -> str:
-    try:
-        return read().decode("utf-8-sig")
-    except OSError as error:
-        raise InputError(f"{name} cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{name} is not UTF-8: byte {error.object[error.start]:#04x} at {error.start}"
-        ) from error
-
-
-def _label_lines(model: "Model", documents: Sequence[tuple[str, str]], as_json: bool) -> str:
+def _write_json(stream: TextIO, documents: "Sequence[Text]", answers: "Answers") -> None:
     import json
 
-    labels, margins = model.labels([text for _, text in documents])
-    if not as_json:
-        shown = [label if isinstance(label, str) else ", ".join(label) for label in labels]
-        return "\n".join(f"{label}\t{name}" for label, (name, _) in zip(shown, documents, strict=True))
-    return "\n".join(
-        json.dumps({"document": name, "label": label, "margin": float(margin)}, ensure_ascii=False)
-        for label, margin, (name, _) in zip(labels, margins, documents, strict=True)
-    )
+    rows = zip(documents, answers.labels, answers.margins, answers.values, strict=True)
+    for (place, _), label, margin, values in rows:
+        row = {"document": place, "label": label, "margin": float(margin)}
+        row[answers.kind] = dict(zip(answers.classes, map(float, values), strict=True))
+        print(json.dumps(row, ensure_ascii=False), file=stream)
 
 
-def _write_features(model: "Model", documents: Sequence[tuple[str, str]], out: Path, as_json: bool) -> None:
+def _write_features(model: "Model", documents: "Sequence[Text]", out: Path, as_json: bool) -> None:
     import json
 
     import numpy as np
@@ -121,37 +116,47 @@ def _write_features(model: "Model", documents: Sequence[tuple[str, str]], out: P
     features = model.features([text for _, text in documents])
     is_sparse = scipy.sparse.issparse(features)
     wanted = ".npz" if is_sparse else ".npy"
-    if out.suffix != wanted:
+    ending = out.suffix.lower()
+    if ending not in (".csv", wanted):
         kind = "sparse" if is_sparse else "dense"
         raise InputError(
-            f"the features of {model.manifest['method']} are {kind}: --out must end in {wanted}, got {out}"
+            f"the features of {model.manifest['method']} are {kind}: --out must end in .csv or {wanted}, got {out}"
         )
-
-    def save(temporary: Path) -> None:
-        with temporary.open("wb") as stream:
+    if ending == ".csv":
+        with _opened(out) as stream:
+            _write_columns(stream, documents, model.feature_names(), features)
+    else:
+        with _opened(out, "wb") as stream:
             if is_sparse:
                 scipy.sparse.save_npz(stream, features)
             else:
                 np.save(stream, features, allow_pickle=False)
-
-    _write(out, save)
-    about = {
-        "file": str(out),
-        "documents": features.shape[0],
-        "features": features.shape[1],
-        "sparse": is_sparse,
-    }
+    n_documents, n_features = features.shape
+    about = {"file": str(out), "documents": n_documents, "features": n_features, "sparse": is_sparse}
     if as_json:
         print(json.dumps(about))
     else:
-        print(f"Wrote {out}: {features.shape[0]} documents, {features.shape[1]} features.")
+        print(f"Wrote {out}: {n_documents} documents, {n_features} features.")
 
 
-def _write(path: Path, write: Callable[[Path], Any]) -> None:
-    """Write a file that appears whole or not at all."""
+def _write_columns(stream: TextIO, documents: "Sequence[Text]", names: Sequence[str], features: Any) -> None:
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(["document", *(f"feature_{name}" for name in names)])
+    for start in range(0, len(documents), BLOCK):
+        rows = features[start : start + BLOCK]
+        rows = rows if hasattr(rows, "tolist") else rows.toarray()
+        for (place, _), row in zip(documents[start : start + BLOCK], rows, strict=True):
+            writer.writerow([place, *(f"{value:.9g}" for value in row)])
+
+
+@contextlib.contextmanager
+def _opened(path: Path, mode: str = "w") -> Iterator[Any]:
+    """Open a file that appears whole or not at all."""
     temporary = path.with_name(f".{path.name}.part")
+    text = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
     try:
-        write(temporary)
+        with temporary.open(mode, **text) as stream:  # type: ignore[call-overload]
+            yield stream
         temporary.rename(path)
     except OSError as error:
         raise InputError(f"--out {path} cannot be written: {error.strerror}") from error
