@@ -29,6 +29,7 @@ HEADINGS = {
 }
 KNOWN = METRICS | MULTILABEL_METRICS
 BEST, ON_BORDER = ">", "*"
+MAY_GO = ("peak MB", "seconds")  # from a terminal that is too narrow
 LATEX = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -200,25 +201,23 @@ def _summary(group: Group, rows: list[Mapping[str, Any]]) -> Summary:
 
 def render_table(rows: Iterable[Mapping[str, Any]], console: "Console", metric: str | None = None) -> None:
     """Print one table for each data set and protocol; values in percent, what failed and why underneath."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
     from rich.text import Text
+
+    from flows.terminal import Line, print_table
 
     sign = "+-" if console.options.ascii_only else "±"
     for (dataset, protocol), table in _tables(summarise(rows, metric)):
-        grid = Table(title=f"{dataset}, {protocol} protocol", title_justify="left", box=SIMPLE_HEAD)
-        grid.show_edge, grid.collapse_padding = False, True
-        grid.add_column("  method", overflow="fold")
         shown = columns(table, metric)
-        for heading in _headings(shown, sign):
-            grid.add_column(heading, justify="right", no_wrap=True)
+        headings = _headings(shown, sign)
+        lines = []
         for summary in (summary for summary in table if summary.n_seeds):
             method, *cells = _printed(summary, shown, str, ON_BORDER, sign)
-            mark = BEST if summary.is_best else " "
-            style = "bold" if summary.is_best else None
-            grid.add_row(*map(Text, [f"{mark} {method}", *cells]), style=style)
-        if grid.row_count:
-            console.print(grid)
+            mark, style = (BEST, "bold") if summary.is_best else (" ", "")
+            name, _, words = method.partition(" (")
+            lines.append(Line([f"{mark} {name}", *([f"({words}"] if words else [])], cells, style))
+        if lines:
+            console.print(Text(f"{dataset}, {protocol} protocol", style="italic"))
+            print_table(console, "  method", headings, lines, MAY_GO)
             console.print(Text(caption(table, shown), style="dim"))
         for line in failures(table):
             console.print(Text(line, style="red"))

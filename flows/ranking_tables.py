@@ -8,7 +8,7 @@ from flows.rankings import Cell, compare, per_query
 from tasks.store import Store
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.console import Console
 
 HEADINGS = {
     "map": "MAP",
@@ -19,6 +19,8 @@ HEADINGS = {
     "r_precision": "R-prec",
     "reciprocal_rank": "RR",
 }
+MAY_GO = ("R-prec", "RR", "nDCG@5", "P@10")  # from a terminal that is too narrow
+LEVEL, SIGNIFICANT = 0.05, "*"
 POLICY = {
     "positive": "codes from 1 count as relevant",
     "nonzero": "every judgment but code 0 counts as relevant",
@@ -80,7 +82,8 @@ def _per_query(cell: Cell, store: Store) -> dict[str, dict[str, float]]:
 def render(cells: Sequence[Cell], rows: Rows, outside: Rows, store: Store) -> None:
     """Print a table for each collection, best first, and below it which rankers the tests tell apart."""
     from rich.console import Console
-    from rich.table import Table
+
+    from flows.terminal import Line, print_table
 
     console = Console()
     names = list(dict.fromkeys(cell.dataset for cell in cells))
@@ -90,40 +93,43 @@ def render(cells: Sequence[Cell], rows: Rows, outside: Rows, store: Store) -> No
         if done:
             lines = _lines(done, [row for _, row in own if row["error"] is None], outside)
             tests = compare(done, store)
-            table = Table("ranker", *HEADINGS.values(), "p", "s")
+            table = []
             for place, (ranker, means, seconds) in enumerate(lines):
                 figures = [f"{100 * means[key]:.1f}" for key in HEADINGS]
-                table.add_row(ranker, *figures, _p(lines[0][0], ranker, tests, place), seconds)
+                table.append(Line([ranker], [*figures, _p(lines[0][0], ranker, tests, place), seconds]))
             console.print(_title(name, done, store), markup=False, style="bold")
-            console.print(table)
+            print_table(console, "ranker", (*HEADINGS.values(), "p", "s"), table, MAY_GO)
             console.print(
                 "p: paired randomisation test of MAP against the first, with Holm's correction over "
-                f"{len(tests)} pairs."
+                f"{len(tests)} pairs; {SIGNIFICANT} below {LEVEL}."
             )
         for cell, row in own:
             if row["error"]:
                 console.print(f"{cell.label}: {row['error']}", markup=False)
     if len(names) > 1:
-        console.print(_overview(names, cells, rows))
+        _print_overview(console, names, cells, rows)
 
 
-def _overview(names: Sequence[str], cells: Sequence[Cell], rows: Rows) -> "Table":
-    """Return MAP, a line a collection and a column a ranker, as SCDV (EMNLP 2017) prints its Table 6."""
-    from rich.table import Table
+def _print_overview(console: "Console", names: Sequence[str], cells: Sequence[Cell], rows: Rows) -> None:
+    """Print MAP, a line a collection and a column a ranker, as SCDV (EMNLP 2017) prints its Table 6.
+
+    Where the rankers' names are too wide together, a ranker is a line and a collection a column.
+    """
+    from flows.terminal import Line, print_table
 
     asked = list(dict.fromkeys(cell.method for cell in cells))
-    table = Table("MAP", *asked, title="Mean average precision")
-    for name in names:
-        figures = []
-        for ranker in asked:
-            values = [
-                row["metrics"]["map"]
-                for cell, row in zip(cells, rows, strict=True)
-                if (cell.dataset, cell.method) == (name, ranker) and row["error"] is None
-            ]
-            figures.append(f"{sum(values) / len(values):.4f}" if values else "-")
-        table.add_row(name, *figures)
-    return table
+    values: dict[tuple[str, str], list[float]] = {}
+    for cell, row in zip(cells, rows, strict=True):
+        if row["error"] is None:
+            values.setdefault((cell.dataset, cell.method), []).append(row["metrics"]["map"])
+    means = {place: f"{sum(found) / len(found):.4f}" for place, found in values.items()}
+    console.print("\nMean average precision", style="italic")
+    if max(map(len, names)) + sum(max(len(name), 6) + 2 for name in asked) <= console.width:
+        by_collection = [Line([name], [means.get((name, ranker), "-") for ranker in asked]) for name in names]
+        print_table(console, "MAP", asked, by_collection)
+        return
+    by_ranker = [Line([ranker], [means.get((name, ranker), "-") for name in names]) for ranker in asked]
+    print_table(console, "MAP", names, by_ranker)
 
 
 def _lines(cells: Sequence[Cell], rows: Rows, outside: Rows) -> list[tuple[str, dict[str, float], str]]:
@@ -152,4 +158,5 @@ def _p(best: str, ranker: str, tests: Rows, place: int) -> str:
     if place == 0:
         return ""
     pair = {best, ranker}
-    return next((f"{test['p_holm']:.3f}" for test in tests if {test["better"], test["worse"]} == pair), "")
+    p = next((test["p_holm"] for test in tests if {test["better"], test["worse"]} == pair), None)
+    return "" if p is None else f"{p:.3f}{SIGNIFICANT if p < LEVEL else ' '}"

@@ -110,29 +110,20 @@ def _print(console: "Console", entries: "Sequence[Entry]") -> None:
     from collections import Counter
     from itertools import groupby
 
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=SIMPLE_HEAD)
-    table.show_edge, table.collapse_padding = False, True
-    table.add_column("claim", min_width=27, overflow="fold")
-    for heading in ("published", "measured", "recorded"):
-        table.add_column(heading, justify="right")
-    table.add_column("verdict", min_width=15)
+    from flows.terminal import Line, print_table
+
+    lines = []
     for place, group in groupby(entries, lambda entry: _place(entry.claim.id)):
-        table.add_row(Text(place, style="bold"))
+        lines.append(Line([place], style="bold"))
         for entry in group:
             style = STYLES.get(entry.verdict.kind, "")
             printed = entry.claim.text if entry.claim.printed else "order"
-            cells = [
-                f"  {entry.claim.id[len(place) + 1 :]}",
-                printed,
-                _figure(entry.fresh),
-                _figure(entry.recorded),
-            ]
-            table.add_row(*map(Text, cells), Text(entry.verdict.kind, style=style))
-    console.print(table)
+            figures = [printed, _figure(entry.fresh), _figure(entry.recorded), entry.verdict.kind]
+            lines.append(Line([f"  {entry.claim.id[len(place) + 1 :]}"], figures, last_style=style))
+    columns = ("published", "measured", "recorded", "verdict")
+    print_table(console, "claim", columns, lines, left=["verdict"])
     console.print()
     if len(entries) <= MANY:
         for entry in entries:

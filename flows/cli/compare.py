@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     from flows.compare import Pair, Ranking
 
+LEVEL, SIGNIFICANT = 0.05, "*"
+COLUMNS = ("difference", "95 % interval", "p", "only one right", "McNemar p")
+
 
 def compare(
     run: Annotated[
@@ -124,43 +127,36 @@ def _entrants(
 
 
 def _print_pairs(console: "Console", dataset: str, compared: "Sequence[Pair]") -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
     from rich.text import Text
 
     from flows.leaderboard import HEADINGS, scale
+    from flows.terminal import Line, print_table
 
     first = compared[0]
     name, factor = HEADINGS.get(first.metric, first.metric), scale(first.metric)
-    table = Table(title=f"{dataset}, {name}", title_justify="left", box=SIMPLE_HEAD)
-    for heading in (
-        "first",
-        "second",
-        "difference",
-        "95 % interval",
-        "p",
-        "only first : second",
-        "McNemar p",
-    ):
-        table.add_column(heading, justify="left" if heading in ("first", "second") else "right")
+    lines = []
     for pair in compared:
-        gap = pair.difference
-        cells = [
+        gap, is_significant = pair.difference, pair.p < LEVEL
+        names = [
             f"{pair.first} {factor * pair.first_value:.2f}",
-            f"{pair.second} {factor * pair.second_value:.2f}",
-            f"{factor * gap.value:+.2f}",
+            f"against {pair.second} {factor * pair.second_value:.2f}",
+        ]
+        cells = [
+            f"{factor * gap.value:+.2f}{SIGNIFICANT if is_significant else ' '}",
             f"{factor * gap.low:+.2f} .. {factor * gap.high:+.2f}",
             f"{pair.p:.2g}",
             f"{pair.mcnemar.first_only} : {pair.mcnemar.second_only}",
             f"{pair.mcnemar_p:.2g}",
         ]
-        table.add_row(*map(Text, cells), style="bold" if pair.p < 0.05 else None)
-    console.print(table)
+        lines.append(Line(names, cells, "bold" if is_significant else ""))
+    console.print(Text(f"{dataset}, {name}", style="italic"))
+    print_table(console, "pair", COLUMNS, lines)
     mean = "one run each" if first.n_runs == 1 else f"means over {first.n_runs} seeds, McNemar on the first"
     console.print(
         Text(
             f"{first.n_documents:,} test documents, {mean}. Interval and p: paired bootstrap over documents; "
-            f"both p Holm-corrected over {len(compared)} pairs; bold below 0.05.",
+            f"both p Holm-corrected over {len(compared)} pairs. {SIGNIFICANT} p below {LEVEL}. Only one right: "
+            "documents that the first, and that the second alone gets right.",
             style="dim",
         )
     )
