@@ -58,15 +58,17 @@ class Model:
     method_file: str | None = None  # where the method is when it is a file of the user's own
 
     @classmethod
-    def from_run(cls, run: "Run") -> Self:
-        """Gather the model of a finished run from its artifacts. Raises InputError when they are gone."""
+    def from_run(cls, run: "Run", *, refit: bool = False) -> Self:
+        """Gather the model of a finished run from its artifacts; with `refit` it is trained on all documents first.
+
+        Raises InputError when they are gone.
+        """
         import numpy as np
 
         from tasks.featurize import load_arrays
 
-        vectors, choice, result = (run.open(name) for name in ("vectors", "choice", "result"))
-        is_classifier = choice.meta["recipe"]["params"]["probe"] is None
-        made = result if is_classifier else run.open("features")
+        is_classifier = run.open("choice").meta["recipe"]["params"]["probe"] is None
+        vectors, made, result = run.open_refitted() if refit else run.open_fitted()
         learned = {"featurizer": {}, "probe": load_arrays(result, "probe")}
         if not is_classifier:
             learned["featurizer"] = load_arrays(made, "model")
@@ -85,6 +87,10 @@ class Model:
                 name: run.row[name] for name in ("dataset", "protocol", "seed", "params", "metrics", "run_id")
             },
             "cell": run.row["key"],
+            "training": {
+                "documents": "training and test" if refit else "training",
+                "accuracy": "not measured: no documents are left" if refit else "the metrics of the run",
+            },
             # Of a method of the user's own only the file's name: nobody's code is run because a model names it.
             "method": Path(result.meta["recipe"]["params"]["method"]).name,
             "classifier": result.meta["recipe"]["params"]["probe"],

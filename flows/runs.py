@@ -169,6 +169,22 @@ class Run:
             return self._open(features)
         return self._open(self.reference.inputs[name])
 
+    def open_fitted(self) -> tuple[Artifact, Artifact, Artifact]:
+        """Return the vectors, the features (of a classifier the result), and the result."""
+        result = self.open("result")
+        is_classifier = self.reference.params["probe"] is None
+        return self.open("vectors"), result if is_classifier else self.open("features"), result
+
+    def open_refitted(self) -> tuple[Artifact, Artifact, Artifact]:
+        """Return the same of the method trained on all documents with the settings of this run."""
+        from tasks import refit
+
+        refitted = refit.reference(self.reference)
+        result, vectors = self._store.open(refitted), refitted.inputs["vectors"]
+        features = evaluate.features_of(vectors, self.open("choice"))
+        made = result if features is None else self._store.open(features)
+        return self._store.open(vectors), made, result
+
     @property
     def zero_rows(self) -> dict[str, int] | None:
         """How many training and test documents have no feature but zeros; None where nothing in the store tells."""

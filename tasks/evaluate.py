@@ -42,7 +42,7 @@ def compute(job: "Job") -> None:
     from tasks.ingest import read_targets
 
     corpus = job.open("corpus")
-    documents, build = _probe(job) if job.params["probe"] else _classifier(job)
+    documents, build = training(job)
     targets, rows = labelled(job)
     train = (chosen_rows(documents("train"), rows), targets)
     test = (documents("test"), read_targets(corpus, "test"))
@@ -53,6 +53,11 @@ def compute(job: "Job") -> None:
     else:
         _score_one_label(job, classifier, train, test, names)
     featurize.save_arrays(job, "probe", classifier.to_arrays())
+
+
+def training(job: "Job") -> "tuple[Callable[[str], Any], Callable[[], Any]]":
+    """Return what gives a part's documents as the classifier reads them, and what builds it as chosen."""
+    return _probe(job) if job.params["probe"] else _classifier(job)
 
 
 def _probe(job: "Job") -> "tuple[Callable[[str], Any], Callable[[], Any]]":

@@ -13,6 +13,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.naive_bayes import MultinomialNB
 from typer.testing import CliRunner
 
 from flows.cells import Index, Request, plan, result_row
@@ -56,6 +58,51 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         row = next(row for row in Index(folder / "home").rows() if row["run_id"] == about["run_id"])
         Model.from_run(Run(folder / "home", row)).save(found[name])
     return found
+
+
+@pytest.mark.parametrize("name", ["nb", "odds", "svm"])
+def test_refit_trains_on_all_documents_and_says_so(
+    name: str, models: dict[str, Path], tmp_path: Path
+) -> None:
+    environment = {"TEXTBENCH_HOME": str(models[name].parent / "home")}
+    arguments = ["export", f"run{name}".ljust(6, "0"), "--refit", "-o", str(tmp_path / "all.npz")]
+    printed = CliRunner().invoke(app, arguments, env=environment)
+    assert printed.exit_code == 0, printed.output
+    assert "Trained on all documents: none are left to measure its accuracy on." in printed.stdout
+    run, whole = Model.load(models[name]), Model.load(tmp_path / "all.npz")
+    assert run.manifest["training"] == {"documents": "training", "accuracy": "the metrics of the run"}
+    assert whole.manifest["training"]["documents"] == "training and test"
+    assert whole.manifest["training"]["accuracy"].startswith("not measured")
+    assert whole.manifest["run"] == run.manifest["run"]
+    news = pd.read_csv(models[name].parent / "news.csv")
+    texts = sorted(set(news["text"]))
+    assert not np.array_equal(run.answer(texts).values, whole.answer(texts).values)
+    if name == "nb":
+        count = CountVectorizer(vocabulary=whole.manifest["terms"])
+        trained = MultinomialNB().fit(count.transform(news["text"]), news["label"])
+        assert sorted(set(" ".join(texts).split())) == whole.manifest["terms"]
+        expected = trained.predict_proba(count.transform(texts))
+        np.testing.assert_allclose(whole.answer(texts).values, expected)
+
+
+@pytest.mark.parametrize("method", ["tfidf", "nb"])
+def test_refit_keeps_the_thresholds_of_several_labels(method: str, tmp_path: Path) -> None:
+    labels = ["oil", "wheat", "oil|wheat", "gas"] * 10
+    texts = [f"{label.replace('|', ' ')} news {number % 3}" for number, label in enumerate(labels)]
+    pd.DataFrame({"text": texts, "label": labels}).to_csv(tmp_path / "news.csv", index=False)
+    own = {"path": str(tmp_path / "news.csv"), "label_separator": "|"}
+    (cell,) = plan(Request([], [method], own=own))
+    store = Store(tmp_path / "home" / "store")
+    store.open(cell.references["evaluate"])
+    record = {"run_id": "", "created": time.time(), "tracking_uri": "none", "sweeps": [], "attempt": ""}
+    Index(tmp_path / "home").put(cell, result_row(cell, store) | record | {"request": asdict(cell.request)})
+    run = Run(tmp_path / "home", Index(tmp_path / "home").rows()[0])
+    once, whole = Model.from_run(run), Model.from_run(run, refit=True)
+    (name,) = [name for name in once.arrays if "thresholds" in name]
+    np.testing.assert_array_equal(once.arrays[name], whole.arrays[name])
+    answers = whole.answer(["oil wheat", "gas"])
+    assert answers.labels == [["oil", "wheat"], ["gas"]]
+    assert answers.classes == ["gas", "oil", "wheat"]
 
 
 def transform(*arguments: object, stdin: bytes = b"") -> tuple[str, str]:

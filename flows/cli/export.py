@@ -17,6 +17,13 @@ def export(
         Path | None,
         typer.Option("-o", "--out", help="The file to write, .npz.", show_default="DATASET-METHOD.npz"),
     ] = None,
+    refit: Annotated[
+        bool,
+        typer.Option(
+            "--refit",
+            help="Train on all documents, training and test, with the run's settings; its accuracy is not measured.",
+        ),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Write a run's fitted method and classifier to one .npz file, for `textbench transform`.
@@ -30,15 +37,23 @@ def export(
     from flows.home import home_folder
     from flows.model import Model
     from flows.runs import Run
+    from tasks.isolate import CellError
 
     home = home_folder()
     row = take_run(home, run, dataset, protocol)
     path = out or Path(f"{row['dataset']}-{row['method']}.npz")
     check_file("--out", path, [".npz"])
-    Model.from_run(Run(home, row)).save(path)
+    try:
+        model = Model.from_run(Run(home, row), refit=refit)
+    except CellError as error:
+        typer.echo(f"textbench: {' '.join(str(error).split())}", err=True)
+        raise typer.Exit(1) from error
+    model.save(path)
     size = path.stat().st_size
     if json:
-        print(json_module.dumps({"file": str(path), "bytes": size, "cell": row["key"]}))
+        print(json_module.dumps({"file": str(path), "bytes": size, "cell": row["key"], "refit": refit}))
     else:
         print(f"Wrote {path} ({size / 1e6:.1f} MB): {row['dataset']} {row['method']} seed {row['seed']}.")
-        print(f"Use it with: textbench transform {path} TEXT.txt")
+        if refit:
+            print("Trained on all documents: none are left to measure its accuracy on.")
+        print(f"Use it with: textbench transform {path} TEXTS.csv")
