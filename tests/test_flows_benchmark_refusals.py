@@ -49,7 +49,10 @@ def test_a_read_only_folder_is_refused(tmp_path: Path) -> None:
             ("--method", "scdv(n_clusters=True)", "--dry-run"),
             ("scdv: n_clusters must be a whole number from 1, got True",),
         ),
-        (("--method", "scdv(sparsity='4%')", "--dry-run"), ("scdv: sparsity must be a number from 0 to 1, got '4%'",)),
+        (
+            ("--method", "scdv(sparsity='4%')", "--dry-run"),
+            ("scdv: sparsity must be a number from 0 to 1, got '4%'",),
+        ),
         (("--method", "bowv(pooling=1)", "--dry-run"), ("bowv: pooling must be one of mean, sum, got 1",)),
         (("--method", "scdv(min_count=5)", "--dry-run"), ("its word vectors have: word_vectors__min_count",)),
         (("--method", "lda(random_state=5)"), ("lda has no parameter 'random_state'", "--seed")),
