@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flows.corpora import documents_in
 from flows.runs import Run
 from tasks import InputError
 from tasks.store import Store
@@ -38,8 +39,13 @@ def predictions(home: Path, row: Mapping[str, Any]) -> "pyarrow.Table":
 
 
 def corpus_key(home: Path, row: Mapping[str, Any]) -> str:
-    """Return the key of the documents a run was tested on: equal keys mean the same documents in the same order."""
-    return Run(home, row).reference.inputs["corpus"].key
+    """Return what stands for the documents a run was tested on: where it is equal they are the same, in the same order.
+
+    Raises InputError for a run of an earlier version whose result is no longer in the store.
+    """
+    if corpus := row.get("corpus"):
+        return str(corpus["documents_sha256"])
+    return documents_in(home, Run(home, row).reference.inputs["corpus"])
 
 
 def is_several(table: "pyarrow.Table") -> bool:

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from flows.answers import corpus_key, is_right, predictions, tally
 from flows.cells import Index
+from flows.corpora import choose_datasets, choose_methods
 from flows.leaderboard import KNOWN
 from flows.runs import find_run, is_whole
-from tasks import InputError, catalogue
+from tasks import InputError
 
 if TYPE_CHECKING:
     from evaluation.significance import Difference, McNemar
@@ -101,13 +102,7 @@ def runs_of_methods(
             f"a comparison needs at least two methods, got {', '.join(dict.fromkeys(methods)) or 'none'}"
         )
     every = Index(home).rows()
-    for kind, names, known in (
-        ("data set", datasets, catalogue.datasets()),
-        ("method", methods, catalogue.methods()),
-    ):
-        column = kind.replace(" ", "")
-        for name in names:  # a run may be of the user's own data or method
-            catalogue.pick(kind, name, dict.fromkeys([*known, *(row[column] for row in every)]))
+    datasets, methods = choose_datasets(every, datasets), choose_methods(every, methods)
     rows = [row for row in every if row["protocol"] == protocol and is_whole(row)]
     wanted = set(range(n_seeds)) if n_seeds else set()
     found = {}

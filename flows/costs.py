@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from flows.cells import Index
+from flows.corpora import newest
 from tasks import catalogue
 
 if TYPE_CHECKING:
@@ -46,15 +47,15 @@ def _without(flawed: list[bool], right: Any) -> dict[str, Any]:
 def _twin(run: "Run") -> dict[str, Any] | None:
     """Return the same method's accuracy on the data set's edition without headers, named by its `WITHOUT_HEADERS`."""
     row = run.row
-    entry = catalogue.datasets().get(row["dataset"])
+    entry = catalogue.datasets().get(row.get("named", row["dataset"]))
     name = entry.constant("WITHOUT_HEADERS") if entry else None
     if not name:
         return None
     same = ("method", "protocol", "seed", "trials", "probe")
-    rows = [other for other in Index(run.home).rows() if other["dataset"] == name]
+    rows = [other for other in newest(Index(run.home).rows()) if other["dataset"] == name]
     rows = [other for other in rows if all(other[column] == row[column] for column in same)]
-    newest = max(rows, key=lambda other: other["created"], default=None)
-    return {"dataset": name, "accuracy": newest["metrics"]["accuracy"] if newest else None}
+    last = max(rows, key=lambda other: other["created"], default=None)
+    return {"dataset": name, "accuracy": last["metrics"]["accuracy"] if last else None}
 
 
 def in_words(found: Mapping[str, Any], accuracy: float) -> list[str]:

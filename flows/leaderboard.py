@@ -48,6 +48,7 @@ class Summary:
     setting that was chosen, `on_border` the parameters whose best value is an end of what was searched.
     `errors` are the distinct reasons of the `n_failed` seeds. With `n_seeds` 0 nothing was measured. `settings` is what
     else was asked for (`settings_of`), `apart` those words of it that tell it from the method's other summaries.
+    `dataset` is of the same documents alone (`flows.corpora`), `about` what tells it from others of its name.
     """
 
     dataset: str
@@ -67,6 +68,8 @@ class Summary:
     probe: str | None = None
     settings: tuple[str, ...] = ()
     apart: Sequence[str] = ()
+    about: str = ""
+    documents_sha256: str = ""
 
     @property
     def label(self) -> str:
@@ -196,6 +199,8 @@ def _summary(group: Group, rows: list[Mapping[str, Any]]) -> Summary:
         errors=sorted({str(row["error"]) for row in rows if row["error"]}),
         probe=rows[0].get("probe"),
         settings=settings,
+        about=rows[0].get("about", ""),
+        documents_sha256=next((r["corpus"]["documents_sha256"] for r in rows if r.get("corpus")), ""),
     )
 
 
@@ -224,7 +229,7 @@ def render_table(rows: Iterable[Mapping[str, Any]], console: "Console", metric: 
 
 
 def caption(table: Sequence[Summary], shown: Sequence[str]) -> str:
-    """Say what the figures, the marks and the interval of one table of these metrics mean."""
+    """Say what figures, marks and intervals of one table of these metrics mean, and which data of its name it is."""
     seeds = sorted({summary.n_seeds for summary in table if summary.n_seeds})
     if seeds == [1]:
         interval = "one seed: no interval"
@@ -236,6 +241,8 @@ def caption(table: Sequence[Summary], shown: Sequence[str]) -> str:
     border = sorted({name for summary in table for name in summary.on_border})
     if border:
         parts.append(f"{ON_BORDER} chosen at the end of what was searched: {', '.join(border)}.")
+    if about := table[0].about:
+        parts.append(f"{table[0].dataset}: {about}.")
     return " ".join(parts)
 
 
@@ -305,14 +312,15 @@ def to_csv(rows: Iterable[Mapping[str, Any]], metric: str | None = None) -> str:
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     figures = [column for name in ordered for column in (name, f"{name}_95")]
-    writer.writerow([*fixed, *figures, "seconds", "peak_mb", "is_best", "on_border", "n_failed", "errors"])
+    last = ["seconds", "peak_mb", "is_best", "on_border", "n_failed", "errors", "documents_sha256"]
+    writer.writerow([*fixed, *figures, *last])
     for summary in summarise(rows, metric):
         values: list[Any] = [getattr(summary, name) for name in fixed]
         for name in ordered:
             half = summary.half_width.get(name, math.nan)
             values += [summary.mean.get(name), None if math.isnan(half) else half]
         values += [summary.seconds, summary.peak_mb, int(summary.is_best), " ".join(summary.on_border)]
-        writer.writerow([*values, summary.n_failed, "; ".join(summary.errors)])
+        writer.writerow([*values, summary.n_failed, "; ".join(summary.errors), summary.documents_sha256])
     return stream.getvalue().rstrip("\n")
 
 

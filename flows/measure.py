@@ -14,6 +14,7 @@ from evaluation.claims import BAG_OF_WORDS, METHODS, OWN, PROBES, SECONDS, Claim
 from evaluation.orders import ORDERS, Point, Sweep, comparisons, pairs
 from evaluation.verdicts import Comparison
 from flows.cells import Index
+from flows.corpora import newest
 from flows.runs import is_whole
 from tasks import InputError, catalogue
 
@@ -78,7 +79,8 @@ class Results:
         self.home = home
         self._tables: dict[str, pyarrow.Table] = {}
         self._names: dict[str, list[str]] = {}
-        rows = [row for row in Index(home).rows() if row["protocol"] == "faithful" and not row.get("error")]
+        every = newest(Index(home).rows())
+        rows = [row for row in every if row["protocol"] == "faithful" and not row.get("error")]
         # Other token rules and other ways to tune are no longer the paper's protocol.
         rows = [
             row for row in rows if not row["request"].get("rule") and not row["request"].get("validation")

@@ -82,7 +82,7 @@ def keep(home: Path, asked: Row, cells: Sequence[Cell], rows: Mapping[str, Row],
             continue
         file = f"{cell.key}.parquet"
         shutil.copyfile(store.folder(cell.references["evaluate"]) / "predictions.parquet", folder / file)
-        names = ("dataset", "method", "seed", "metrics", "seconds", "run_id")
+        names = ("dataset", "corpus", "method", "seed", "metrics", "seconds", "run_id")
         kept.append({name: row[name] for name in names} | {"predictions": file})
     night = {
         "asked": dict(asked),
@@ -164,7 +164,7 @@ def _change(
     rows = [[night[seed][0] for seed in seeds] for night in (last, tonight)]
     tables = [[night[seed][1] for seed in seeds] for night in (last, tonight)]
     metric = "accuracy" if "accuracy" in rows[1][0]["metrics"] else "micro_f1"
-    if not all(_same_targets(*pair) for pair in zip(*tables, strict=True)):
+    if not _same_documents(*rows) or not all(_same_targets(*pair) for pair in zip(*tables, strict=True)):
         return Change(*name, metric, None, None, note="the test documents have changed")
     before, after = (tally(of_night, metric) for of_night in tables)
     draws = bootstrap([before, after])
@@ -172,6 +172,11 @@ def _change(
     exact = mcnemar_exact(is_right(tables[0][0]), is_right(tables[1][0]))
     change = Change(*name, metric, before.value, after.value, gap.low, gap.high, gap.p, exact.p)
     return Change(**asdict(change) | _seconds(rows[0], rows[1], same_hardware))
+
+
+def _same_documents(last: Sequence[Row], tonight: Sequence[Row]) -> bool:
+    """Tell whether the rows are of the same documents, as far as they say so: those of earlier versions do not."""
+    return len({row["corpus"]["documents_sha256"] for row in [*last, *tonight] if row.get("corpus")}) < 2
 
 
 def _same_targets(first: "pyarrow.Table", second: "pyarrow.Table") -> bool:

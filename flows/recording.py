@@ -4,10 +4,10 @@ import contextvars
 import logging
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from prefect.states import Completed, Failed, State
 
@@ -15,13 +15,21 @@ from flows import spool
 from flows.cells import Index
 from flows.engine import AnyCell
 from flows.squares import Square
+from tasks import ingest
 from tasks.isolate import warm
 from tasks.store import Store, locked
-from tasks.tracking import ATTEMPT_TAG, CELL_TAG, DATA_TAG, Tracker, git_commit, read_settings
+from tasks.tracking import ATTEMPT_TAG, CELL_TAG, CORPUS_TAG, DATA_TAG, Tracker, git_commit, read_settings
 
 log = logging.getLogger("textbench.run")
 Answer = TypeVar("Answer")
 PAUSE_SECONDS = 30.0  # for a server that did not answer, before it is asked again
+
+
+class _Corpus(NamedTuple):
+    """What a corpus says of itself: the sha256 of its files, and what tells it from others, if it has labels."""
+
+    files: Mapping[str, str]
+    identity: dict[str, Any] | None
 
 
 class Recorder(ABC, Generic[AnyCell]):
@@ -37,6 +45,7 @@ class Recorder(ABC, Generic[AnyCell]):
         self.attempt = attempt
         self._sweeps = [sweep] if sweep else []
         self._rows: dict[str, dict[str, Any]] = {}
+        self._corpora: dict[str, _Corpus] = {}
         self._thread = ThreadPoolExecutor(1)
         self._ended: list[Future[None]] = []
         self._failure: tuple[float, Exception] | None = None
@@ -73,11 +82,19 @@ class Recorder(ABC, Generic[AnyCell]):
             "git.commit": self._commit,
             **self._sweep_tags(),
         }
-        corpus = cell.references["ingest"]
-        if self.store.has(corpus):
-            about = self.store.open(corpus).json("corpus")
-            tags |= {f"{DATA_TAG}{name}": digest for name, digest in about["sha256"].items()}
-        return tags
+        corpus = self._corpus(cell)
+        tags |= {f"{DATA_TAG}{name}": digest for name, digest in corpus.files.items()}
+        return tags | {f"{CORPUS_TAG}{name}": str(value) for name, value in (corpus.identity or {}).items()}
+
+    def _corpus(self, cell: AnyCell) -> "_Corpus":
+        """Return what is known of a cell's documents, read once a sweep; nothing where they are no longer stored."""
+        reference = cell.references["ingest"]
+        if reference.key not in self._corpora:
+            if not self.store.has(reference) and self.store.remote is None:
+                return _Corpus({}, None)
+            stored = self.store.open(reference)
+            self._corpora[reference.key] = _Corpus(stored.json("corpus")["sha256"], ingest.identity(stored))
+        return self._corpora[reference.key]
 
     def entry(self, cell: AnyCell, result: dict[str, Any]) -> spool.Entry | None:
         """Return what MLflow is to hold of a cell that ended, None where it has no run of its own."""
@@ -196,6 +213,8 @@ class Recorder(ABC, Generic[AnyCell]):
             if error is None and spool.is_down(problem):
                 reason += "; it is kept, and the same command records it"
             result = self.row(cell, " ".join([*([f"{error};"] if error else []), *reason.split()]))
+            known = self._corpora.get(cell.references["ingest"].key)
+            result |= {"corpus": known.identity if known else None}
         self._rows[cell.key] = result | {"key": cell.key}
         announce(cell, self._rows[cell.key])
 
@@ -263,6 +282,7 @@ class Recorder(ABC, Generic[AnyCell]):
 
     def _record(self, cell: AnyCell, error: str | None, known: dict[str, Any] | None) -> dict[str, Any]:
         result = self.row(cell, error) if error else self.result_row(cell)
+        result |= {"corpus": self._corpus(cell).identity}
         record = result | self.kept(cell) | {"attempt": self.attempt, "sweeps": list(self._sweeps)}
         record |= {"tracking_uri": self.tracker.settings.tracking_uri, "created": time.time()}
         if known and known["metrics"] == result["metrics"]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from flows.cells import Index, Protocol, Request, plan
+from flows.corpora import choose_datasets
 from tasks import InputError, catalogue, evaluate
 from tasks.files import META, Damaged, read_meta
 from tasks.recipe import Reference
@@ -52,8 +53,7 @@ def _among(home: Path, dataset: str | None, protocol: str | None) -> list[dict[s
     if not every:
         raise InputError(f"there are no finished runs in {home}; make some with: textbench run quick")
     if dataset is not None:
-        known = dict.fromkeys([*catalogue.datasets(), *(row["dataset"] for row in every)])
-        catalogue.pick("data set", dataset, known)
+        dataset = choose_datasets(every, [dataset])[0]
     if protocol is not None:
         catalogue.pick("protocol", protocol, dict.fromkeys(get_args(Protocol)))
     rows = [row for row in every if dataset in (None, row["dataset"]) and protocol in (None, row["protocol"])]

@@ -33,9 +33,13 @@ class Square:
 def empty_row(
     square: Square, error: str | None, *, probe: str = "", paper: str | None = None, params: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return a square as a row with no result yet, or with the error that took its place."""
+    """Return a square as a row with no result yet, or with the error that took its place.
+
+    Its recorder fills in `corpus`, what tells its documents from others (`tasks.ingest.identity`).
+    """
     return {
         "dataset": square.dataset,
+        "corpus": None,
         "method": square.method,
         "protocol": square.protocol,
         "seed": square.seed,

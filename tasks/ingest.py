@@ -1,5 +1,6 @@
 """Ingest: load a data set and store its documents."""
 
+import hashlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -32,11 +33,68 @@ def compute(job: "Job") -> None:
 
 
 def write_corpus(job: "Job", corpus: "Corpus", about: Mapping[str, Any]) -> None:
-    """Write a corpus's documents, and with its names what else is known of it: source, sha256, licence, citation."""
+    """Write a corpus's documents, and with its names what else is known of it: source, sha256, licence, citation.
+
+    corpus.json tells them from any other documents too (`identity`).
+    """
     job.save_table("train", {"text": corpus.train_texts, "target": _column(corpus.train_targets)})
     job.save_table("test", {"text": corpus.test_texts, "target": _column(corpus.test_targets)})
     own = {"name": corpus.name, "notes": corpus.notes, "target_names": corpus.target_names}
-    job.save_json("corpus", own | dict(about))
+    job.save_json("corpus", own | _identity(corpus) | dict(about))
+
+
+def identity(stored: "Artifact") -> dict[str, Any] | None:
+    """Return what tells a stored corpus from others, and its size; None for a collection, which has no labels.
+
+    `documents_sha256` is that of the content (`documents_sha256`), `n_train`, `n_test` and `n_labels` are counts.
+    """
+    about = stored.json("corpus")
+    if "documents_sha256" not in about:  # written by an earlier version, or no corpus
+        return _identity(read_corpus(stored)) if "train.parquet" in stored.meta["files"] else None
+    return {name: about[name] for name in ("documents_sha256", "n_train", "n_test", "n_labels")}
+
+
+def _identity(corpus: "Corpus") -> dict[str, Any]:
+    return {
+        "documents_sha256": documents_sha256(corpus),
+        "n_train": len(corpus.train_texts),
+        "n_test": len(corpus.test_texts),
+        "n_labels": len(corpus.target_names),
+    }
+
+
+def documents_sha256(corpus: "Corpus") -> str:
+    """Return the sha256 of a corpus's content: texts and targets of both parts in order, and the names of targets.
+
+    Equal ones mean the same documents, split and labels, whatever file, code or library they were read by. Before every
+    piece stands its length, so that no two contents give the same bytes.
+    """
+    total = hashlib.sha256()
+
+    def add(*pieces: bytes) -> None:
+        total.update(len(pieces).to_bytes(8, "big"))
+        for piece in pieces:
+            total.update(len(piece).to_bytes(8, "big") + piece)
+
+    add(*(name.encode() for name in corpus.target_names))
+    for texts, targets in (
+        (corpus.train_texts, corpus.train_targets),
+        (corpus.test_texts, corpus.test_targets),
+    ):
+        add(*(text.encode() for text in texts))
+        add(*_target_bytes(targets))
+    return total.hexdigest()
+
+
+def _target_bytes(targets: "np.ndarray | csr_matrix") -> tuple[bytes, ...]:
+    """Return targets as bytes: one piece where a document has one label, two where it has several."""
+    if targets.ndim == 1:
+        return (targets.astype("<i8").tobytes(),)
+    lists = label_lists(targets)
+    return (
+        lists.offsets.to_numpy().astype("<i8").tobytes(),
+        lists.flatten().to_numpy().astype("<i8").tobytes(),
+    )
 
 
 def read_corpus(corpus: "Artifact") -> "Corpus":

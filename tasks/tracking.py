@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import sqlite3
 import subprocess
 import time
@@ -30,6 +31,7 @@ ATTEMPT_TAG = "textbench.attempt"
 RUN_TAG = "textbench.run"  # of a trial: the run it belongs to
 ERROR_TAG = "error"
 DATA_TAG = "sha256."  # and the name of a file of the data set
+CORPUS_TAG = "corpus."  # and what tells the documents from others: `tasks.ingest.identity`
 Tags = Mapping[str, str]
 Points = Mapping[tuple[str, int], float]
 NONE = "none"  # for a tracking_uri: runs are kept in the results folder alone
@@ -109,6 +111,7 @@ class Tracker:
         self.settings = settings
         self._client: MlflowClient | None = None
         self._experiments: dict[str, str] = {}
+        self.n_foreign = 0
 
     def check(self) -> None:
         """Make sure in no time, without MLflow, that the server answers or the database can be opened or made.
@@ -329,10 +332,16 @@ class Tracker:
         return True
 
     def runs(self) -> list[dict[str, Any]]:
-        """Return every finished run of the experiment as a leaderboard row."""
+        """Return every finished run of the experiment as a leaderboard row, the newest first.
+
+        Runs that are not textbench's are passed over; `n_foreign` counts them.
+        """
         found = self._search(self.settings.experiment, "attributes.status = 'FINISHED'")
         # Curves, rankings and reports have a kind; a cell of a sweep has none.
-        return [_as_row(run) for run in found if "kind" not in run.data.tags]
+        cells = [run for run in found if "kind" not in run.data.tags]
+        own = [run for run in cells if _is_ours(run)]
+        self.n_foreign = len(cells) - len(own)
+        return [_as_row(run) for run in own]
 
     def _search(self, experiment: str, wanted: str) -> Iterator[Any]:
         """Yield the runs of an experiment that a search of MLflow's wants."""
@@ -347,13 +356,24 @@ class Tracker:
                 return
 
 
+def _is_ours(run: Any) -> bool:
+    """Tell whether a run is of a cell: it has a cell's tag, and its parameters can be read."""
+    params = run.data.params
+    is_whole = all(name in params for name in ("dataset", "method", "protocol"))
+    numbers = (params.get("seed", ""), params.get("trials", ""))
+    return CELL_TAG in run.data.tags and is_whole and all(re.fullmatch("[0-9]+", text) for text in numbers)
+
+
 def _as_row(run: Any) -> dict[str, Any]:
-    params, numbers = dict(run.data.params), run.data.metrics
+    params, numbers, tags = dict(run.data.params), run.data.metrics, run.data.tags
     stages = {n.removeprefix("seconds_"): v for n, v in numbers.items() if n.startswith("seconds_")}
     fixed = {name: params.pop(name, "") for name in ("dataset", "method", "protocol", "trials", "probe")}
     apart = {"seconds", "peak_mb"}
     return fixed | {
-        "seed": int(params.pop("seed", 0)),
+        "seed": int(params.pop("seed")),
+        "corpus": _corpus_of(tags),
+        "sha256": {n.removeprefix(DATA_TAG): v for n, v in tags.items() if n.startswith(DATA_TAG)},
+        "created": (run.info.end_time or run.info.start_time) / 1000,
         "params": params,
         "metrics": {n: v for n, v in numbers.items() if n not in apart and not n.startswith("seconds_")},
         "seconds": stages,
@@ -362,6 +382,12 @@ def _as_row(run: Any) -> dict[str, Any]:
         "cached": True,
         "error": None,
     }
+
+
+def _corpus_of(tags: Tags) -> dict[str, Any] | None:
+    """Return what tells a run's documents from others (`tasks.ingest.identity`); None for runs of earlier versions."""
+    found = {n.removeprefix(CORPUS_TAG): v for n, v in tags.items() if n.startswith(CORPUS_TAG)}
+    return {n: v if n == "documents_sha256" else int(v) for n, v in found.items()} or None
 
 
 def git_commit() -> str:

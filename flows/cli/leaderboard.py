@@ -1,6 +1,7 @@
 """`textbench leaderboard`: what every finished run found, best first."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -49,6 +50,7 @@ def leaderboard(
 
     Example: textbench leaderboard -d r8 --metric macro_f1 --format latex > table.tex
     """
+    from flows.corpora import choose_datasets, choose_methods
     from flows.home import home_folder
     from flows.leaderboard import FORMATS, latest, render_table
 
@@ -58,8 +60,7 @@ def leaderboard(
     check_file("--figure", figure, FIGURES)
     home = home_folder()
     found = _mlflow_rows(home) if from_mlflow else _index_rows(home)
-    _check_names("data set", dataset, "dataset", found)
-    _check_names("method", method, "method", found)
+    dataset, method = choose_datasets(found, dataset or ()), choose_methods(found, method or ())
     rows = latest(
         row
         for row in found
@@ -97,26 +98,15 @@ def _check(metric: str | None, protocol: str | None, output: str, formats: Seque
         pick("protocol", protocol, dict.fromkeys(PROTOCOLS))
 
 
-def _check_names(
-    kind: str, names: Sequence[str] | None, column: str, rows: Iterable[Mapping[str, Any]]
-) -> None:
-    """Refuse a name that neither the catalogue nor any run has: a run may be of the user's own method."""
-    from tasks import catalogue
-
-    known = catalogue.datasets() if column == "dataset" else catalogue.methods()
-    choices = dict.fromkeys([*known, *(row[column] for row in rows)])
-    for name in names or ():
-        catalogue.pick(kind, name, choices)
-
-
-def _index_rows(home: Path) -> list[Mapping[str, Any]]:
+def _index_rows(home: Path) -> Sequence[Mapping[str, Any]]:
     from flows.cells import Index
 
     # What a part of the labels gave is for `textbench curve`.
     return [row for row in Index(home).rows() if not row["request"]["labels"]]
 
 
-def _mlflow_rows(home: Path) -> list[Mapping[str, Any]]:
+def _mlflow_rows(home: Path) -> Sequence[Mapping[str, Any]]:
+    from flows.corpora import told_apart
     from tasks.tracking import Tracker, read_settings
 
     tracker = Tracker(read_settings(home))
@@ -124,8 +114,13 @@ def _mlflow_rows(home: Path) -> list[Mapping[str, Any]]:
         uri = tracker.settings.tracking_uri
         raise InputError(f"there is no tracking database {uri}; make it with: textbench run quick")
     tracker.prepare()
-    # MLflow lists the newest first and rows carry no date, so each gets its place in that list.
-    return [{"created": -place, "on_border": []} | row for place, row in enumerate(tracker.runs())]
+    rows = [{"on_border": []} | row for row in tracker.runs()]
+    if n := tracker.n_foreign:
+        said = "1 run that is" if n == 1 else f"{n} runs that are"
+        print(
+            f"textbench: {said} not textbench's passed over in {tracker.settings.experiment}", file=sys.stderr
+        )
+    return told_apart(home, rows)
 
 
 def _say_how_to_make_some(

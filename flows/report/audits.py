@@ -13,7 +13,7 @@ from flows.leaderboard import HEADINGS, KNOWN, scale
 from flows.report.boards import LOCAL
 from flows.report.evidence import Evidence, Row
 from flows.report.papers import RECORDED
-from flows.report.tables import Cell, Table, number
+from flows.report.tables import Cell, Table, number, slug
 from tasks import InputError, catalogue
 
 FILE = Path(__file__).with_name("audits.json")
@@ -109,7 +109,7 @@ def overview(found: Mapping[str, Mapping[str, Any]]) -> Table:
             audit["untrained"]["documents"], audit["empty_texts"]["test"],
         ]  # fmt: skip
         rows.append([
-            Cell(name, link=f"audit-{name}"), *(Cell(f"{n:,}", n) for n in counts),
+            Cell(name, link=slug(f"audit-{name}")), *(Cell(f"{n:,}", n) for n in counts),
             number(audit["ceilings"][metric], scale=100), Cell(one["source"]),
         ])  # fmt: skip
     note = "The ceiling is the best accuracy (micro-F1 where documents have several labels) that any method can reach."
@@ -128,7 +128,7 @@ def ceilings(name: str, one: Mapping[str, Any]) -> Table:
         "trained classes."
     )
     return Table(
-        f"ceilings-{name}", f"Ceilings of {name}", headings, rows, note, one["source"], is_folded=True
+        slug(f"ceilings-{name}"), f"Ceilings of {name}", headings, rows, note, one["source"], is_folded=True
     )
 
 

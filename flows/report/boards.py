@@ -10,7 +10,7 @@ from itertools import groupby
 
 from flows.leaderboard import HEADINGS, KNOWN, Summary, caption, columns, failures, scale, summarise
 from flows.report.evidence import Evidence
-from flows.report.tables import NOTHING, Cell, Table, number
+from flows.report.tables import NOTHING, Cell, Table, number, slug
 from flows.verdict import LEVEL, against_best
 
 LOCAL = "measured here"
@@ -33,7 +33,7 @@ class Board:
     @property
     def name(self) -> str:
         """Its place in the page."""
-        return f"{self.dataset}-{self.protocol}"
+        return slug(f"{self.dataset}-{self.protocol}")
 
     @property
     def heading(self) -> str:

@@ -71,9 +71,12 @@ def chapters(evidence: Evidence, entries: "Sequence[Entry]") -> list[Chapter]:
 def _which(evidence: Evidence, found: Sequence[Board], entries: "Sequence[Entry]") -> Chapter:
     sections = [_board_section(board) for board in found]
     for (dataset, protocol), own in curves.groups(evidence).items():
-        name, title = f"curve-of-{dataset}-{protocol}", f"{dataset} with few labels, {protocol} protocol"
+        name, title = (
+            slug(f"curve-of-{dataset}-{protocol}"),
+            f"{dataset} with few labels, {protocol} protocol",
+        )
         drawn = curves.drawn(own)
-        figures = [charts.curves(drawn, f"fig-curve-{dataset}-{protocol}", title)] if drawn else []
+        figures = [charts.curves(drawn, slug(f"fig-curve-{dataset}-{protocol}"), title)] if drawn else []
         sections.append(
             Section(name, title, LOCAL, figures=figures, tables=curves.tables(dataset, protocol, own))
         )
@@ -282,7 +285,7 @@ def _made(evidence: Evidence, entries: "Sequence[Entry]") -> Chapter:
         sections.append(Section("data-sets", "The data sets, audited", tables=[audits.overview(found)]))
         sections += [
             Section(
-                f"audit-{name}",
+                slug(f"audit-{name}"),
                 name,
                 one["source"],
                 points=audits.in_words(one),

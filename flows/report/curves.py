@@ -7,7 +7,7 @@ from flows.curves import Curve, summarise
 from flows.leaderboard import HEADINGS, scale, unit
 from flows.report.boards import LOCAL
 from flows.report.evidence import Evidence
-from flows.report.tables import NOTHING, Cell, Table
+from flows.report.tables import NOTHING, Cell, Table, slug
 
 LINES = 10  # that a figure of curves can tell apart
 
@@ -71,7 +71,7 @@ def _table(dataset: str, protocol: str, curves: Sequence[Curve]) -> Table:
         "on all training texts."
     )
     title = f"{dataset}, {protocol} protocol, by labels"
-    name = f"curve-{dataset}-{protocol}"
+    name = slug(f"curve-{dataset}-{protocol}")
     if len(budgets) == 1:
         title, name = f"{dataset}, {protocol} protocol, {budgets[0]:,} labels", f"{name}-{budgets[0]}"
     return Table(name, title, headings, rows, note, LOCAL)
