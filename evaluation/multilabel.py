@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from evaluation.metrics import Metric
+from evaluation.metrics import METRICS, Metric
 
 if TYPE_CHECKING:  # the command line imports this module and has to stay instant
     import numpy as np
@@ -136,6 +136,19 @@ _METRICS = (
     ),
 )
 MULTILABEL_METRICS: dict[str, Metric] = {metric.name: metric for metric in _METRICS}
+
+
+def tuning_metrics(*, several_labels: bool) -> dict[str, Metric]:
+    """The metrics that cross-validation can go by, by name: of predicted classes, or of the scores of labels."""
+    metrics, needs = (MULTILABEL_METRICS, "scores") if several_labels else (METRICS, "labels")
+    return {name: metric for name, metric in metrics.items() if metric.needs == needs}
+
+
+def scored_metrics(*, several_labels: bool, is_classifier: bool) -> dict[str, Metric]:
+    """The metrics that a run has, by name; a method that classifies by itself has no features to find neighbours by."""
+    if several_labels:
+        return MULTILABEL_METRICS
+    return {name: metric for name, metric in METRICS.items() if metric.needs == "labels" or not is_classifier}
 
 
 def score_multilabel(Y_true: "Indicator", scores: "np.ndarray", Y_pred: "Indicator") -> dict[str, float]:

@@ -16,8 +16,8 @@ import numpy as np
 
 from evaluation.folds import Fold, folds_of, rows
 from evaluation.linear_probe import LinearProbe, dense_indicator
-from evaluation.metrics import METRICS, Metric
-from evaluation.multilabel import MULTILABEL_METRICS
+from evaluation.metrics import Metric
+from evaluation.multilabel import tuning_metrics
 from evaluation.probes import build_probe, probe_class
 
 if TYPE_CHECKING:
@@ -269,8 +269,7 @@ def best_threshold(scores: np.ndarray, positive: np.ndarray) -> float:
 
 
 def _checked_metric(name: str | None, *, several_labels: bool) -> Metric:
-    metrics, needs = (MULTILABEL_METRICS, "scores") if several_labels else (METRICS, "labels")
-    known = {metric.name: metric for metric in metrics.values() if metric.needs == needs}
+    known = tuning_metrics(several_labels=several_labels)
     name = name or ("micro_f1_zero" if several_labels else "accuracy")
     if name not in known:
         raise ValueError(f"metric must be one of {', '.join(known)}; received {name!r}")

@@ -17,6 +17,9 @@ and nothing needs to be registered. The file holds:
 
 It may also hold
 
+- `ACCEPTS = {"n_topics": "[1, inf)", "weighting": ("counts", "tfidf")}`: the interval that a number must lie in, a
+  round bracket leaving the end out, or all values that are allowed (`_parameters.py`). A plan refuses what is
+  outside, or of another kind than annotated, before anything is computed; `fit` does by `check_parameters`;
 - `NEEDS = ("word_vectors",)`: `fit` and `fit_transform` then take `word_vectors=`, float32 (n_terms,
   n_dimensions), row i for term i, zero for a term that has no vector. They are an artifact that all methods of
   a run share; parameters of a run that begin with `word_vectors__` go to their training;

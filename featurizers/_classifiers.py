@@ -121,10 +121,9 @@ class LinearCountClassifier(CountClassifier):
     def _solve(self, weights: sp.csr_matrix, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return coefficients (n_classes, n_terms) and intercepts (n_classes,) of two classes or more."""
 
+    @abstractmethod
     def _check(self) -> None:
         """Raise ValueError for an impossible parameter."""
-        if self.weighting not in WEIGHTINGS:
-            raise ValueError(f"weighting must be one of {', '.join(WEIGHTINGS)}: got {self.weighting!r}")
 
     def _fit_classes(self, counts: sp.csr_matrix, codes: np.ndarray) -> None:
         weights = self._fit_weights(counts)
@@ -163,9 +162,3 @@ class LinearCountClassifier(CountClassifier):
         weighter = {name.removeprefix("weighter__"): value for name, value in arrays.items() if "__" in name}
         self.weighter_ = WEIGHTINGS[self.weighting].from_arrays(weighter)
         self.coef_, self.intercept_ = arrays["coef_"], arrays["intercept_"]
-
-
-def check_positive(name: str, value: Any) -> None:
-    """Raise ValueError unless the value is a positive finite number."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 < value < np.inf:
-        raise ValueError(f"{name} must be a positive number: got {value!r}")

@@ -15,16 +15,6 @@ from featurizers._compressive_index import ONCE, Index, build_index, check_size,
 NOTHING = "(no words)"  # name of the one column, all zero, of a corpus without words
 
 
-def check_max_length(max_length: Any) -> None:
-    """Raise ValueError unless `max_length`, words of the longest k-gram, is a whole number from 1 to 255."""
-    if (
-        isinstance(max_length, bool)
-        or not isinstance(max_length, int | np.integer)
-        or not 1 <= max_length <= 255
-    ):
-        raise ValueError(f"max_length must be a whole number from 1 to 255: got {max_length!r}")
-
-
 def read_documents(
     X: Sequence[Any], max_length: int, terms: list[str] | None = None
 ) -> tuple[list[np.ndarray], list[str] | None]:

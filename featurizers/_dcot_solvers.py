@@ -15,7 +15,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from featurizers._dcot_kernels import conjugate_gradients, gram, multiply
 
-SOLVERS = ("auto", "primal", "dual", "cg")
 BLOCK = 512  # columns of a Cholesky panel: large enough for matrix products to run at full speed
 # What `auto` takes for the speed of a matrix product next to that of a sparse one; only their ratio matters.
 DENSE_FLOPS, SPARSE_FLOPS = 9e10, 4e10

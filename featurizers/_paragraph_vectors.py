@@ -4,6 +4,7 @@ Source: Q. Le and T. Mikolov, "Distributed representations of sentences and docu
 """
 
 import zlib
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -19,7 +20,6 @@ from featurizers._learned import LearnedArrays
 LONGEST_TEXT = 10_000
 SAMPLE = 1e-3
 FIRST_RATE, LAST_RATE = 0.025, 0.0001
-WHOLE_NUMBERS = ("n_components", "window", "negative", "min_count", "epochs")
 
 
 class ParagraphVectors(LearnedArrays, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -33,13 +33,14 @@ class ParagraphVectors(LearnedArrays, ClassNamePrefixFeaturesOutMixin, Transform
 
     is_dm: bool
 
+    @abstractmethod
+    def _check(self) -> None:
+        """Raise ValueError for an impossible parameter."""
+
     def fit(self, X: Sequence[np.ndarray], y: Any = None) -> Self:
         """Train on X, token ids (int32 arrays), one a document; one thread, so that a seed gives the same bits."""
+        self._check()
         params = self.get_params()
-        for name in WHOLE_NUMBERS:
-            value = params.get(name, 1)
-            if not isinstance(value, int | np.integer) or value < 1:
-                raise ValueError(f"{name} must be a whole number from 1: got {value!r}")
         documents = validated_documents(X)
         seed = params["random_state"]
         self.seed_ = int(np.random.default_rng().integers(2**31) if seed is None else seed)

@@ -15,17 +15,21 @@ from sklearn.preprocessing import normalize
 
 from featurizers._gaussian_mixture import cluster
 from featurizers._learned import LearnedArrays
+from featurizers._parameters import check_parameters
 from featurizers._word_vectors import blocks, cluster_sums, known_terms, n_empty, one_hot, smoothed_idf, stack
 from featurizers.counts import validated_counts
 
 INPUT = "counts"
 NEEDS = ("word_vectors",)
 PAPER = "scdv-2017"
+ACCEPTS = {
+    "n_clusters": "[1, inf)",
+    "pooling": ("mean", "sum"),
+}
 SEARCH_SPACE: dict[str, BaseDistribution] = {
     "n_clusters": IntDistribution(10, 100, step=10),
     "pooling": CategoricalDistribution(["mean", "sum"]),
 }
-POOLINGS = ("mean", "sum")
 DOCUMENTS_AT_ONCE = 512
 
 
@@ -56,8 +60,7 @@ class Bowv(LearnedArrays, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     def fit(self, X: sp.csr_matrix, y: Any = None, *, word_vectors: np.ndarray) -> Self:
         """Learn idf from X, csr (n_documents, n_terms), and clusters from float32 (n_terms, n_dimensions)."""
-        if self.pooling not in POOLINGS:
-            raise ValueError(f"pooling must be one of {', '.join(POOLINGS)}: got {self.pooling!r}")
+        check_parameters(self, ACCEPTS)
         counts = validated_counts(self, X, reset=True)
         self.terms_ = known_terms(word_vectors, counts.shape[1])
         self.vectors_ = np.ascontiguousarray(word_vectors[self.terms_], dtype=np.float32)

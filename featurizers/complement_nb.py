@@ -11,11 +11,16 @@ import scipy.sparse as sp
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 from sklearn.naive_bayes import ComplementNB
 
-from featurizers._classifiers import WEIGHTINGS, LinearCountClassifier, check_positive
+from featurizers._classifiers import WEIGHTINGS, LinearCountClassifier
+from featurizers._parameters import check_parameters
 
 INPUT = "counts"
 ROLE = "classifier"
 MAX_N = 2
+ACCEPTS = {
+    "alpha": "(0, inf)",
+    "weighting": ("counts", "binary", "tfidf"),
+}
 SEARCH_SPACE: dict[str, BaseDistribution] = {
     "alpha": FloatDistribution(1e-3, 10.0, log=True),
     "weighting": CategoricalDistribution(list(WEIGHTINGS)),
@@ -43,8 +48,7 @@ class ComplementNaiveBayes(LinearCountClassifier):
         self.norm = norm
 
     def _check(self) -> None:
-        super()._check()
-        check_positive("alpha", self.alpha)
+        check_parameters(self, ACCEPTS)
 
     def _solve(self, weights: sp.csr_matrix, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         model = ComplementNB(alpha=self.alpha, norm=self.norm).fit(weights, codes)

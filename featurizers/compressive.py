@@ -17,7 +17,6 @@ from featurizers._compressive_cover import FREE, cheapest_cover
 from featurizers._compressive_index import ONCE, Index, canonical_order
 from featurizers._compressive_solver import Solution, solve
 from featurizers._compressive_tokens import (
-    check_max_length,
     count_entries,
     find_entries,
     index_of,
@@ -27,15 +26,22 @@ from featurizers._compressive_tokens import (
     table_of,
 )
 from featurizers._learned import LearnedArrays
+from featurizers._parameters import check_parameters
 from featurizers.tfidf import TfIdf
 
 INPUT = "tokens"
 PAPER = "compressive-features-2013"
-DICTIONARY_COSTS = ("words", "entries")
-WEIGHTINGS = ("counts", "tfidf")
+ACCEPTS = {
+    "max_length": "[1, 255]",
+    "pointer_cost": "[0, inf)",
+    "dictionary_cost": ("words", "entries"),
+    "max_iter": "[0, inf)",
+    "tol": "[0, inf)",
+    "weighting": ("counts", "tfidf"),
+}
 SEARCH_SPACE: dict[str, BaseDistribution] = {
     "pointer_cost": FloatDistribution(0.01, 5, log=True),
-    "weighting": CategoricalDistribution(list(WEIGHTINGS)),
+    "weighting": CategoricalDistribution(["counts", "tfidf"]),
 }
 
 
@@ -90,7 +96,7 @@ class CompressiveKGrams(LearnedArrays, TransformerMixin, BaseEstimator):
 
     def fit_transform(self, X: Sequence[Any], y: Any = None) -> sp.csr_matrix:
         """Compress X, a list of documents, and return its features."""
-        self._check()
+        check_parameters(self, ACCEPTS)
         documents, self.terms_ = read_documents(X, self.max_length)
         order = canonical_order(documents)
         index = index_of([documents[d] for d in order], self.max_length)
@@ -143,21 +149,6 @@ class CompressiveKGrams(LearnedArrays, TransformerMixin, BaseEstimator):
 
     def _phrase(self, entry: int, terms: Sequence[str]) -> str:
         return str(names_of(self.table_[[entry]], terms)[0])
-
-    def _check(self) -> None:
-        check_max_length(self.max_length)
-        if not np.isfinite(self.pointer_cost) or self.pointer_cost < 0:
-            raise ValueError(f"pointer_cost must be a number from 0: got {self.pointer_cost!r}")
-        if self.dictionary_cost not in DICTIONARY_COSTS:
-            raise ValueError(
-                f"dictionary_cost must be one of {', '.join(DICTIONARY_COSTS)}: got {self.dictionary_cost!r}"
-            )
-        if not isinstance(self.max_iter, int | np.integer) or self.max_iter < 0:
-            raise ValueError(f"max_iter must be a whole number from 0: got {self.max_iter!r}")
-        if not self.tol >= 0:
-            raise ValueError(f"tol must be a number from 0: got {self.tol!r}")
-        if self.weighting not in WEIGHTINGS:
-            raise ValueError(f"weighting must be one of {', '.join(WEIGHTINGS)}: got {self.weighting!r}")
 
     def _costs(self) -> np.ndarray:
         lengths = np.arange(1.0, self.max_length + 1)
@@ -231,7 +222,7 @@ def compression_path(
     if not models:
         return models
     for model in models:
-        model._check()
+        check_parameters(model, ACCEPTS)
     documents, terms = read_documents(X, models[0].max_length)
     order = canonical_order(documents)
     index = index_of([documents[d] for d in order], models[0].max_length)

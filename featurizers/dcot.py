@@ -22,12 +22,26 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from featurizers._dcot_kernels import beside, multiply
-from featurizers._dcot_solvers import SOLVERS, FirstLayer, Solution, deeper_layer
+from featurizers._dcot_solvers import FirstLayer, Solution, deeper_layer
+from featurizers._parameters import check_parameters
 from featurizers.counts import Counts
 from featurizers.tfidf import TfIdf
 
 INPUT = "counts"
 PAPER = "dcot-2012"
+ACCEPTS = {
+    "n_prototypes": "[1, inf)",
+    # Without noise the scatter matrix is singular for more terms than documents; at 1 nothing is left to learn from.
+    "noise": "(0, 1)",
+    "n_layers": "[1, inf)",
+    "solver": ("auto", "primal", "dual", "cg"),
+    "tol": "(0, inf)",
+    "max_iter": "[1, inf)",
+    "prototype_rule": ("count", "df", "tfidf"),
+    "ridge": "[0, inf)",
+    "weighting": ("counts", "tfidf"),
+    "dtype": ("float32", "float64"),
+}
 SEARCH_SPACE: dict[str, BaseDistribution] = {
     "noise": FloatDistribution(0.05, 0.99),
     "n_layers": IntDistribution(1, 5),
@@ -39,8 +53,6 @@ SEARCH_SPACE: dict[str, BaseDistribution] = {
     "include_input": CategoricalDistribution([True, False]),
 }
 WEIGHTINGS = {"counts": Counts, "tfidf": TfIdf}
-PROTOTYPE_RULES = ("count", "df", "tfidf")
-DTYPES = ("float32", "float64")
 ROUNDING = 1e-5  # of float32, after sums over a thousand prototypes
 
 
@@ -122,7 +134,7 @@ class DenseCohortOfTerms(TransformerMixin, BaseEstimator):
         x, first = self._prepare(X)
         for noise in noises:
             fitted = copy.copy(self).set_params(noise=noise)
-            fitted._check_parameters()
+            check_parameters(fitted, ACCEPTS)
             yield fitted, fitted._extend(x, fitted._fit(x, first), self.n_layers)
 
     def transform(self, X: sp.csr_matrix) -> sp.csr_matrix | np.ndarray:
@@ -196,33 +208,9 @@ class DenseCohortOfTerms(TransformerMixin, BaseEstimator):
             for heading, row, order in zip(["(empty document)", *words], values, best, strict=True)
         ]
 
-    def _check_parameters(self) -> None:
-        for name in ("n_prototypes", "n_layers", "max_iter"):
-            value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or value < 1:
-                raise ValueError(f"{name} must be a whole number from 1: got {value!r}")
-        if not 0 < self.noise < 1:
-            raise ValueError(
-                f"noise must lie strictly between 0 and 1: got {self.noise!r}; at 0 the scatter matrix is singular "
-                "for more terms than documents, and at 1 nothing is left to reconstruct from"
-            )
-        if not self.tol > 0:
-            raise ValueError(f"tol must be above 0: got {self.tol!r}")
-        if not 0 <= self.ridge < np.inf:
-            raise ValueError(f"ridge must be at least 0 and finite: got {self.ridge!r}")
-        choices = {
-            "solver": SOLVERS,
-            "prototype_rule": PROTOTYPE_RULES,
-            "weighting": WEIGHTINGS,
-            "dtype": DTYPES,
-        }
-        for name, accepted in choices.items():
-            if getattr(self, name) not in accepted:
-                raise ValueError(f"{name} must be one of {', '.join(accepted)}: got {getattr(self, name)!r}")
-
     def _prepare(self, X: sp.csr_matrix) -> tuple[sp.csr_matrix, FirstLayer]:
         """Check parameters and X, choose the prototypes, and return x and what all noise levels share."""
-        self._check_parameters()
+        check_parameters(self, ACCEPTS)
         self.weighter_ = WEIGHTINGS[self.weighting]().fit(X)
         self.n_features_in_ = self.weighter_.n_features_in_
         self.prototypes_ = prototypes(Counts().fit_transform(X), self.prototype_rule, self.n_prototypes)

@@ -15,11 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from featurizers._compressive_index import ONCE, Index, build_index
 from featurizers._compressive_kernels import in_parallel, kernel, shares
-from featurizers._compressive_tokens import NOTHING, check_max_length, index_of, read_documents
+from featurizers._compressive_tokens import NOTHING, index_of, read_documents
 from featurizers._learned import LearnedArrays
+from featurizers._parameters import check_parameters
 
 INPUT = "tokens"
 PAPER = "compressive-features-2013"
+ACCEPTS = {"max_length": "[1, 255]"}
 SEARCH_SPACE: dict[str, BaseDistribution] = {}
 NEW = -1  # a k-gram that no training document has
 
@@ -73,7 +75,7 @@ class AllKGrams(LearnedArrays, TransformerMixin, BaseEstimator):
         return np.array([" ".join(words[i : i + t]) for i, t in places] or [NOTHING], dtype=object)
 
     def _learn(self, X: Sequence[Any]) -> Index:
-        check_max_length(self.max_length)
+        check_parameters(self, ACCEPTS)
         documents, self.terms_ = read_documents(X, self.max_length)
         index = index_of(documents, self.max_length)
         self.words_, self.offsets_ = index.words, index.offsets

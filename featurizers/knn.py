@@ -11,14 +11,18 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, IntD
 from sklearn.neighbors import NearestNeighbors
 
 from featurizers._classifiers import CountClassifier
+from featurizers._parameters import check_parameters
 from featurizers.tfidf import TfIdf
 
 INPUT = "counts"
 ROLE = "classifier"
-VOTES = ("cosine", "equal")
+ACCEPTS = {
+    "n_neighbors": "[1, inf)",
+    "votes": ("cosine", "equal"),
+}
 SEARCH_SPACE: dict[str, BaseDistribution] = {
     "n_neighbors": IntDistribution(1, 200, log=True),
-    "votes": CategoricalDistribution(list(VOTES)),
+    "votes": CategoricalDistribution(["cosine", "equal"]),
 }
 # A document without a term in common has distance 1 but for rounding in float32.
 ROUNDING = 1e-6
@@ -47,10 +51,7 @@ class NearestDocuments(CountClassifier):
         self._fit_labels(counts, codes[:, None] == np.arange(len(self.classes_)))
 
     def _fit_labels(self, counts: sp.csr_matrix, indicator: np.ndarray) -> None:
-        if not isinstance(self.n_neighbors, int | np.integer) or self.n_neighbors < 1:
-            raise ValueError(f"n_neighbors must be a whole number from 1: got {self.n_neighbors!r}")
-        if self.votes not in VOTES:
-            raise ValueError(f"votes must be one of {', '.join(VOTES)}: got {self.votes!r}")
+        check_parameters(self, ACCEPTS)
         self.weighter_ = TfIdf().fit(counts)
         self.documents_ = self.weighter_.transform(counts)
         self.indicator_ = indicator

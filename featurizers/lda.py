@@ -14,9 +14,16 @@ from optuna.distributions import BaseDistribution, FloatDistribution, IntDistrib
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from featurizers._learned import LearnedArrays
+from featurizers._parameters import check_parameters
 from featurizers.counts import validated_counts
 
 INPUT = "counts"
+ACCEPTS = {
+    "n_topics": "[1, inf)",
+    "alpha": "(0, inf)",
+    "eta": "(0, inf)",
+    "n_iter": "[1, inf)",
+}
 SEARCH_SPACE: dict[str, BaseDistribution] = {
     "n_topics": IntDistribution(20, 400, log=True),
     "alpha": FloatDistribution(1e-2, 2.0, log=True),
@@ -67,7 +74,7 @@ class LatentDirichletAllocation(
 
     def fit(self, X: sp.csr_matrix, y: Any = None) -> Self:
         """Sample the topics of X, csr (n_documents, n_terms)."""
-        self._check()
+        check_parameters(self, ACCEPTS)
         counts = validated_counts(self, X, reset=True)
         if np.any(counts.data != np.rint(counts.data)):
             odd = counts.data[counts.data != np.rint(counts.data)][0]
@@ -75,16 +82,6 @@ class LatentDirichletAllocation(
         self.components_ = self._sample(counts) if counts.nnz else np.zeros((self.n_topics, counts.shape[1]))
         self.components_ = self.components_.astype(np.float32)
         return self
-
-    def _check(self) -> None:
-        for name in ("n_topics", "n_iter"):
-            value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"{name} must be a whole number from 1: got {value!r}")
-        for name in ("alpha", "eta"):
-            value = getattr(self, name)
-            if not isinstance(value, int | float | np.number) or not 0 < value < np.inf:
-                raise ValueError(f"{name} must be a positive number: got {value!r}")
 
     def _sample(self, counts: sp.csr_matrix) -> np.ndarray:
         """Return phi, float64 (n_topics, n_terms), by tomotopy."""

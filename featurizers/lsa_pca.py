@@ -14,9 +14,11 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.extmath import svd_flip
 from sklearn.utils.validation import check_is_fitted
 
+from featurizers._parameters import check_parameters
 from featurizers.tfidf_log2 import TfIdfLog2
 
 INPUT = "counts"
+ACCEPTS = {"n_components": "[1, inf)"}
 SEARCH_SPACE: dict[str, BaseDistribution] = {"n_components": IntDistribution(25, 400, log=True)}
 # The weights are float32, so an eigenvalue (a square) this far below the largest is rounding.
 RANK_TOLERANCE = 1e-12
@@ -46,8 +48,7 @@ class LsaPca(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def fit(self, X: sp.csr_matrix, y: Any = None) -> Self:
         """Learn weights and eigenvectors from X, csr (n_documents, n_terms)."""
-        if not isinstance(self.n_components, int | np.integer) or self.n_components < 1:
-            raise ValueError(f"n_components must be a whole number from 1: got {self.n_components!r}")
+        check_parameters(self, ACCEPTS)
         self.weighter_ = TfIdfLog2().fit(X)
         self.n_features_in_ = self.weighter_.n_features_in_
         x = self.weighter_.transform(X).astype(np.float64)

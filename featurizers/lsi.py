@@ -16,11 +16,17 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import randomized_svd, svd_flip
 from sklearn.utils.validation import check_is_fitted
 
+from featurizers._parameters import check_parameters
 from featurizers.counts import Counts
 from featurizers.tfidf import TfIdf
 
 INPUT = "counts"
 WEIGHTINGS = {"tfidf": TfIdf, "counts": Counts}
+ACCEPTS = {
+    "n_components": "[1, inf)",
+    "weighting": ("tfidf", "counts"),
+    "n_iter": "[0, inf)",
+}
 SEARCH_SPACE: dict[str, BaseDistribution] = {
     "n_components": IntDistribution(25, 800, log=True),
     "weighting": CategoricalDistribution(list(WEIGHTINGS)),
@@ -65,10 +71,7 @@ class Lsi(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def fit(self, X: sp.csr_matrix, y: Any = None) -> Self:
         """Learn weights and directions from X, csr (n_documents, n_terms)."""
-        if not isinstance(self.n_components, int | np.integer) or self.n_components < 1:
-            raise ValueError(f"n_components must be a whole number from 1: got {self.n_components!r}")
-        if self.weighting not in WEIGHTINGS:
-            raise ValueError(f"weighting must be one of {', '.join(WEIGHTINGS)}: got {self.weighting!r}")
+        check_parameters(self, ACCEPTS)
         self.weighter_ = WEIGHTINGS[self.weighting]().fit(X)
         self.n_features_in_ = self.weighter_.n_features_in_
         W = self.weighter_.transform(X)

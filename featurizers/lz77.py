@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from featurizers._compressive_kernels import kernel
 from featurizers._compressive_tokens import (
-    check_max_length,
     count_entries,
     find_entries,
     index_of,
@@ -24,12 +23,16 @@ from featurizers._compressive_tokens import (
     table_of,
 )
 from featurizers._learned import LearnedArrays
+from featurizers._parameters import check_parameters
 
 INPUT = "tokens"
 PAPER = "compressive-features-2013"
-ORDERS = ("given", "by_class", "by_class_reversed", "random", "alternating")
 # The orders with which `fit` reads the classes of its documents.
 READS_LABELS = {"order": ("by_class", "by_class_reversed", "alternating")}
+ACCEPTS = {
+    "max_length": "[1, 255]",
+    "order": ("given", "by_class", "by_class_reversed", "random", "alternating"),
+}
 SEARCH_SPACE: dict[str, BaseDistribution] = {}
 
 
@@ -60,9 +63,7 @@ class Lz77(LearnedArrays, TransformerMixin, BaseEstimator):
 
     def fit(self, X: Sequence[Any], y: Any = None) -> Self:
         """Parse X, a list of documents; y: their classes (n_documents,), for the orders that read them."""
-        check_max_length(self.max_length)
-        if self.order not in ORDERS:
-            raise ValueError(f"order must be one of {', '.join(ORDERS)}: got {self.order!r}")
+        check_parameters(self, ACCEPTS)
         documents, self.terms_ = read_documents(X, self.max_length)
         index = index_of([documents[d] for d in self._sequence(len(documents), y)], self.max_length)
         places, lengths = _parse(index.kgram, index.room, index.first)

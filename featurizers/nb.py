@@ -12,11 +12,16 @@ import scipy.special
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 from sklearn.naive_bayes import MultinomialNB
 
-from featurizers._classifiers import WEIGHTINGS, LinearCountClassifier, check_positive
+from featurizers._classifiers import WEIGHTINGS, LinearCountClassifier
+from featurizers._parameters import check_parameters
 from featurizers.counts import validated_counts
 
 INPUT = "counts"
 ROLE = "classifier"
+ACCEPTS = {
+    "alpha": "(0, inf)",
+    "weighting": ("counts", "binary", "tfidf"),
+}
 SEARCH_SPACE: dict[str, BaseDistribution] = {
     "alpha": FloatDistribution(1e-3, 10.0, log=True),
     "weighting": CategoricalDistribution(list(WEIGHTINGS)),
@@ -42,8 +47,7 @@ class NaiveBayes(LinearCountClassifier):
         self.fit_prior = fit_prior
 
     def _check(self) -> None:
-        super()._check()
-        check_positive("alpha", self.alpha)
+        check_parameters(self, ACCEPTS)
 
     def _solve(self, weights: sp.csr_matrix, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         model = MultinomialNB(alpha=self.alpha, fit_prior=self.fit_prior).fit(weights, codes)

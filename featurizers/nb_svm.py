@@ -13,11 +13,18 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
-from featurizers._classifiers import LinearCountClassifier, check_positive
+from featurizers._classifiers import LinearCountClassifier
+from featurizers._parameters import check_parameters
 
 INPUT = "counts"
 ROLE = "classifier"
 MAX_N = 2
+ACCEPTS = {
+    "alpha": "(0, inf)",
+    "beta": "[0, 1]",
+    "C": "(0, inf)",
+    "weighting": ("counts", "binary", "tfidf"),
+}
 SEARCH_SPACE: dict[str, BaseDistribution] = {
     "alpha": FloatDistribution(1e-2, 10.0, log=True),
     "beta": FloatDistribution(0.1, 1.0),
@@ -54,11 +61,7 @@ class NBSVM(LinearCountClassifier):
         self.weighting = weighting
 
     def _check(self) -> None:
-        super()._check()
-        check_positive("alpha", self.alpha)
-        check_positive("C", self.C)
-        if not 0 <= self.beta <= 1:
-            raise ValueError(f"beta must lie in [0, 1]: got {self.beta!r}")
+        check_parameters(self, ACCEPTS)
 
     def _solve(self, weights: sp.csr_matrix, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         n_classes = codes.max() + 1

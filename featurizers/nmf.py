@@ -17,11 +17,17 @@ from sklearn.decomposition import NMF, non_negative_factorization
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from featurizers._parameters import check_parameters
 from featurizers.counts import Counts
 from featurizers.tfidf import TfIdf
 
 INPUT = "counts"
 WEIGHTINGS = {"tfidf": TfIdf, "counts": Counts}
+ACCEPTS = {
+    "n_topics": "[1, inf)",
+    "weighting": ("tfidf", "counts"),
+    "max_iter": "[1, inf)",
+}
 SEARCH_SPACE: dict[str, BaseDistribution] = {
     "n_topics": IntDistribution(20, 400, log=True),
     "weighting": CategoricalDistribution(list(WEIGHTINGS)),
@@ -61,12 +67,7 @@ class NonNegativeFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 
     def fit(self, X: sp.csr_matrix, y: Any = None) -> Self:
         """Learn weights and topics from X, csr (n_documents, n_terms)."""
-        for name in ("n_topics", "max_iter"):
-            value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"{name} must be a whole number from 1: got {value!r}")
-        if self.weighting not in WEIGHTINGS:
-            raise ValueError(f"weighting must be one of {', '.join(WEIGHTINGS)}: got {self.weighting!r}")
+        check_parameters(self, ACCEPTS)
         self.weighter_ = WEIGHTINGS[self.weighting]().fit(X)
         self.n_features_in_ = self.weighter_.n_features_in_
         weights = self.weighter_.transform(X).astype(np.float64)

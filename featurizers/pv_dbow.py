@@ -8,9 +8,16 @@ from typing import Any
 from optuna.distributions import BaseDistribution, IntDistribution
 
 from featurizers._paragraph_vectors import ParagraphVectors
+from featurizers._parameters import check_parameters
 
 INPUT = "tokens"
 PAPER = "scdv-2017"
+ACCEPTS = {
+    "n_components": "[1, inf)",
+    "negative": "[1, inf)",
+    "min_count": "[1, inf)",
+    "epochs": "[1, inf)",
+}
 SEARCH_SPACE: dict[str, BaseDistribution] = {
     "n_components": IntDistribution(100, 400, step=100),
     "epochs": IntDistribution(10, 40, step=5),
@@ -47,6 +54,9 @@ class PvDbow(ParagraphVectors):
         self.min_count = min_count
         self.epochs = epochs
         self.random_state = random_state
+
+    def _check(self) -> None:
+        check_parameters(self, ACCEPTS)
 
 
 def build(**params: Any) -> PvDbow:

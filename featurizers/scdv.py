@@ -19,6 +19,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 
 from featurizers._gaussian_mixture import fit_mixture
 from featurizers._learned import LearnedArrays
+from featurizers._parameters import check_parameters
 from featurizers._word_vectors import (
     ClusterSums,
     blocks,
@@ -33,6 +34,11 @@ from featurizers.counts import validated_counts
 INPUT = "counts"
 NEEDS = ("word_vectors",)
 PAPER = "scdv-2017"
+ACCEPTS = {
+    "n_clusters": "[1, inf)",
+    "sparsity": "[0, 1]",
+    "covariance": ("tied", "tied-spherical", "spherical", "full", "diag"),
+}
 SEARCH_SPACE: dict[str, BaseDistribution] = {
     "n_clusters": IntDistribution(10, 100, step=10),
     "sparsity": FloatDistribution(0.0, 0.1, step=0.01),
@@ -89,8 +95,7 @@ class Scdv(LearnedArrays, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     def fit(self, X: sp.csr_matrix, y: Any = None, *, word_vectors: np.ndarray) -> Self:
         """Learn idf and threshold from X, csr (n_documents, n_terms), and clusters from float32 (n_terms, d)."""
-        if not isinstance(self.sparsity, int | float) or not 0 <= self.sparsity <= 1:
-            raise ValueError(f"sparsity must be a share in [0, 1]: got {self.sparsity!r}")
+        check_parameters(self, ACCEPTS)
         counts = validated_counts(self, X, reset=True)
         self.terms_ = known_terms(word_vectors, counts.shape[1])
         self.vectors_ = np.ascontiguousarray(word_vectors[self.terms_], dtype=np.float32)

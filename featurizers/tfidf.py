@@ -14,9 +14,11 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.utils.validation import check_is_fitted
 
+from featurizers._parameters import check_parameters
 from featurizers.counts import validated_counts
 
 INPUT = "counts"
+ACCEPTS = {"norm": ("l2", "l1", None)}
 SEARCH_SPACE: dict[str, BaseDistribution] = {
     "sublinear_tf": CategoricalDistribution([True, False]),
     "smooth_idf": CategoricalDistribution([True, False]),
@@ -49,6 +51,7 @@ class TfIdf(TfidfTransformer):
 
     def fit(self, X: sp.csr_matrix, y: Any = None) -> Self:
         """Learn `idf_` from X, csr (n_documents, n_terms)."""
+        check_parameters(self, ACCEPTS)
         with np.errstate(divide="ignore"):
             super().fit(validated_counts(self, X, reset=True))
         self.idf_[np.isinf(self.idf_)] = 0.0

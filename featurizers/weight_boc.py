@@ -14,12 +14,14 @@ from sklearn.preprocessing import normalize
 
 from featurizers._gaussian_mixture import cluster
 from featurizers._learned import LearnedArrays
+from featurizers._parameters import check_parameters
 from featurizers._word_vectors import known_terms, n_empty, one_hot
 from featurizers.counts import validated_counts
 
 INPUT = "counts"
 NEEDS = ("word_vectors",)
 PAPER = "scdv-2017"
+ACCEPTS = {"n_clusters": "[1, inf)"}
 SEARCH_SPACE: dict[str, BaseDistribution] = {"n_clusters": IntDistribution(50, 800, log=True)}
 
 
@@ -46,6 +48,7 @@ class WeightBoc(LearnedArrays, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     def fit(self, X: sp.csr_matrix, y: Any = None, *, word_vectors: np.ndarray) -> Self:
         """Learn concepts from float32 (n_terms, n_dimensions) and their idf from X, csr (n_documents, n_terms)."""
+        check_parameters(self, ACCEPTS)
         counts = validated_counts(self, X, reset=True)
         self.terms_ = known_terms(word_vectors, counts.shape[1])
         vectors = normalize(np.asarray(word_vectors[self.terms_], dtype=np.float32))

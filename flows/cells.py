@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from flows import checks
 from flows.corpora import stored_identity, told_apart
 from flows.squares import Square, empty_row, feature_stages, spent
 from tasks import (
@@ -18,23 +19,13 @@ from tasks import (
     labelled_features,
     tune,
     vectorize,
-    word_vectors,
 )
-from tasks.featurize import PREFIX
 from tasks.files import write_json
 from tasks.recipe import Reference
 from tasks.store import Store
 
 Protocol = Literal["honest", "transductive", "faithful"]
 PROBE = "linear-svm"
-# Of a parameter's annotation in a method's file: the values it allows, in words too. No number is True or False.
-KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
-    "int": ((int,), "a whole number"),
-    "float": ((int, float), "a number"),
-    "str": ((str,), "a text in quotes"),
-    "bool": ((bool,), "True or False"),
-    "None": ((type(None),), "None"),
-}
 OWN_RULE = "words"  # the token rule of the user's own documents
 # By paper and method: what a search under the paper's protocol leaves as it is, for the paper did.
 UNSEARCHED: Mapping[tuple[str | None, str], Mapping[str, Any]] = {
@@ -124,6 +115,13 @@ def plan(request: Request) -> list[Cell]:
         catalogue.pick("probe", request.probe, PROBES)
     methods = [_method(text) for text in dict.fromkeys(request.methods)]
     _check_methods(methods)
+    checks.check_seeds(request.seeds)
+    for name in [*request.datasets, *([None] if request.own else [])]:
+        # Of the user's documents that is known when they are read.
+        several = None if name is None else catalogue.dataset(name).constant("SEVERAL_LABELS", False)
+        checks.check_tuning_metric(
+            request.validation.get("metric"), name or "your own documents", several_labels=several
+        )
     own = _own_corpus(request, request.own) if request.own else None
     tables = [
         _table(request, _terms(request, dataset, method, own), method)
@@ -144,43 +142,16 @@ class _Method:
     @property
     def recipe_name(self) -> str:
         """Its name, or the path of the user's file."""
-        return str(self.entry.path) if self.entry.module == str(self.entry.path) else self.entry.name
+        return str(self.entry.path) if self.entry.is_own else self.entry.name
 
 
 def _method(text: str) -> _Method:
     name, params = catalogue.parse_method(text)
     entry = catalogue.method(name)
-    _check_parameters(entry, params)
+    if entry.is_own:
+        checks.check_file(entry)
+    checks.check_parameters(entry, params)
     return _Method(text, entry, params)
-
-
-def _check_parameters(entry: catalogue.Entry, params: Mapping[str, Any]) -> None:
-    """Refuse what the method's file does not take, before word vectors are trained for it."""
-    known = entry.parameters
-    has_vectors = "word_vectors" in entry.constant("NEEDS", ())
-    for name, value in params.items():
-        if known is None or (has_vectors and name.startswith(PREFIX)):
-            continue
-        if name in known:
-            _check_kind(entry, name, value, known[name])
-            continue
-        choices = sorted(known)
-        if has_vectors:
-            if name in word_vectors.DEFAULTS:
-                raise InputError(
-                    f"{entry.name} has no parameter {name!r}; its word vectors have: {PREFIX}{name}"
-                )
-            choices += [f"{PREFIX}..."]
-        said = catalogue.nearest(name, choices) if choices else "it has none"
-        raise InputError(f"{entry.name} has no parameter {name!r}; {said}")
-
-
-def _check_kind(entry: catalogue.Entry, name: str, value: Any, annotation: str) -> None:
-    """Refuse a value that is not of the kind that the method's file says, where that is a plain one."""
-    said = annotation.split(" | ")
-    if all(kind in KINDS for kind in said) and not any(type(value) in KINDS[kind][0] for kind in said):
-        wanted = " or ".join(KINDS[kind][1] for kind in said)
-        raise InputError(f"{entry.name}: {name} must be {wanted}, got {value!r}")
 
 
 def _check_methods(methods: Sequence[_Method]) -> None:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 from evaluation.intervals import mean_interval
 from evaluation.significance import holm, paired_t
 from flows.cells import Cell, Request, plan
+from flows.checks import check_shown_metric
 from flows.leaderboard import KNOWN
+from tasks import catalogue
 
 if TYPE_CHECKING:
     from flows.suites import Part
@@ -26,6 +28,15 @@ def plan_curves(
         for budget in sorted(set(budgets))
     ]
     return [cell for some in labels for cell in plan(replace(request, labels=some))]
+
+
+def check_metric(request: Request, metric: str | None) -> None:
+    """Raise InputError for a metric, None for the default, that a curve of the request would not have."""
+    for dataset in request.datasets if metric is not None else ():
+        several = catalogue.dataset(dataset).constant("SEVERAL_LABELS", False)
+        for text in request.methods:
+            method = catalogue.method(catalogue.parse_method(text)[0])
+            check_shown_metric(str(metric), dataset, method, several_labels=several)
 
 
 def curve_arguments(part: "Part") -> dict[str, Any]:

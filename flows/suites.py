@@ -38,6 +38,8 @@ PART_KEYS = {
     "name": str,
 }
 KEYS = {"description": str, "parts": list} | PART_KEYS
+# A suite of these alone is a sweep in which the options of a command replace what it says.
+REPLACEABLE = {"description", "datasets", "methods", "seeds", "trials"}
 N_DRAWS = 5
 MAX_SEEDS = 1000
 MAX_COMBINED = 10_000

@@ -21,6 +21,7 @@ METHODS = PROJECT / "featurizers"
 DATASETS = PROJECT / "tasks" / "datasets"
 COLLECTIONS = PROJECT / "tasks" / "collections"
 RANKERS = PROJECT / "evaluation" / "rankers"
+OWN = "method_"  # how the names of modules begin that are the user's files
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,22 @@ class Entry:
             if a.arg not in ("self", "random_state")
         }
 
+    @property
+    def bound(self) -> dict[str, int]:
+        """The names that the file defines, assigns or imports, each with its line."""
+        return {name: node.lineno for node in self._tree.body for name in _bound(node)}
+
+    @property
+    def imports(self) -> list[tuple[int, str, str]]:
+        """What the file imports when it is loaded, but for what may fail in a `try`: line, statement and module."""
+        found = []
+        for node in self._tree.body:
+            if isinstance(node, ast.Import):
+                found += [(node.lineno, ast.unparse(node), alias.name) for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                found.append((node.lineno, ast.unparse(node), node.module))
+        return found
+
     @staticmethod
     def _functions(node: ast.Module | ast.ClassDef) -> list[ast.FunctionDef]:
         return [one for one in node.body if isinstance(one, ast.FunctionDef)]
@@ -97,10 +114,15 @@ class Entry:
                     raise InputError(f"{self.path}: {name} must be a literal value, got {found}") from error
         return default
 
+    @property
+    def is_own(self) -> bool:
+        """Whether it is a file of the user's, which is named by its path."""
+        return self.module == str(self.path)
+
     def load(self) -> ModuleType:
         """Import the file."""
-        if self.module == str(self.path):
-            specification = importlib.util.spec_from_file_location(f"method_{self.path.stem}", self.path)
+        if self.is_own:
+            specification = importlib.util.spec_from_file_location(f"{OWN}{self.path.stem}", self.path)
             if specification is None or specification.loader is None:
                 raise InputError(f"{self.path} cannot be imported as a Python file")
             module = importlib.util.module_from_spec(specification)
@@ -111,6 +133,17 @@ class Entry:
     @property
     def _tree(self) -> ast.Module:
         return _parsed(self.path, self.path.stat().st_mtime_ns)
+
+
+def _bound(node: ast.AST) -> list[str]:
+    """Return the names that a statement of a module binds; "*" for an import of whatever there is."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return [node.name]
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return [alias.asname or alias.name.partition(".")[0] for alias in node.names]
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        return [node.id]
+    return [name for child in ast.iter_child_nodes(node) for name in _bound(child)]
 
 
 @functools.lru_cache(maxsize=256)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tasks.store import Artifact, Job
 
 
+INPUTS = ("counts", "tokens")  # what a method may read
 # Parameters that begin so are of the word vectors that a method needs, not of the method.
 PREFIX = "word_vectors__"
 
@@ -71,7 +72,7 @@ def documents(vectors: "Artifact", part: str, kind: str) -> Any:
         import numpy as np
 
         return np.split(vectors.array(f"{part}_ids"), vectors.array(f"{part}_offsets")[1:-1])
-    raise ValueError(f'INPUT must be "counts" or "tokens", got {kind!r}')
+    raise ValueError(f"INPUT must be {' or '.join(INPUTS)}, got {kind!r}")
 
 
 def _stacked(train: Any, test: Any) -> Any:

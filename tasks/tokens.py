@@ -22,6 +22,8 @@ from tasks.stopwords import STOP_LISTS, stop_words
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
+    from tasks.datasets import Corpus
+
 STEMMERS = ("none", "porter", "english")
 
 
@@ -106,6 +108,19 @@ def token_rule(name: str) -> TokenRule:
     if name not in RULES:
         raise InputError(f"there is no token rule {name!r}; {nearest(name, RULES)}")
     return RULES[name]
+
+
+def check_tokens(name: str, corpus: Corpus, rule: TokenRule) -> None:
+    """Raise InputError where no text of a part of a corpus has a token under the rule."""
+    numbers = _Numbers(rule)
+    for part, texts in (("training", corpus.train_texts), ("test", corpus.test_texts)):
+        if not any(len(_encode([text], rule, numbers)[0]) for text in texts):
+            example = next((text for text in texts if text.strip()), "")
+            raise InputError(
+                f"{name}: none of the {len(texts)} {part} texts has a token under its rule "
+                f"(pattern {rule.pattern}, stop words {rule.stop_words}), got texts such as {example[:40]!r}; "
+                "--rule names another rule"
+            )
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from featurizers._parameters import Rule
 from tasks import InputError
 from tasks.catalogue import nearest
 from tasks.recipe import Reference, refer
@@ -16,6 +17,16 @@ DEFAULTS: dict[str, Any] = {
     "sample": 1e-3,
     "epochs": 25,
     "workers": 1,
+}
+ACCEPTS: Mapping[str, str | tuple[str, ...]] = {
+    "vector_size": "[1, inf)",
+    "window": "[1, inf)",
+    "negative": "[1, inf)",
+    "min_count": "[1, inf)",
+    "sample": "[0, 1)",
+    "epochs": "[1, inf)",
+    "workers": "[1, inf)",
+    "trainer": ("gensim", "shared"),
 }
 # gensim is what faithful protocols use.
 TRAINERS = {"gensim": "tasks.skip_gram:compute", "shared": "tasks.shared_negatives:compute"}
@@ -31,13 +42,11 @@ def reference(vectors: Reference, params: Mapping[str, Any], seed: int) -> Refer
     name of TRAINERS: gensim, or shared, which is several times as fast and has one worker.
     Raises InputError for an unknown parameter or a value outside these.
     """
+    check(params)
     chosen = {**DEFAULTS, **params}
     trainer = chosen.pop("trainer", "gensim")
-    if trainer not in TRAINERS:
-        raise InputError(f"word vectors: trainer must be one of {', '.join(TRAINERS)}, got {trainer!r}")
-    _check(chosen)
-    if trainer == "shared" and chosen.pop("workers") != 1:
-        raise InputError("word vectors: the trainer shared has one worker")
+    if trainer == "shared":
+        del chosen["workers"]
     # The training is a module of its own, so that work on this page leaves the keys of what was trained alone.
     return refer(
         TRAINERS[trainer],
@@ -47,14 +56,19 @@ def reference(vectors: Reference, params: Mapping[str, Any], seed: int) -> Refer
     )
 
 
-def _check(params: Mapping[str, Any]) -> None:
+def check(params: Mapping[str, Any], owner: str = "word vectors", prefix: str = "") -> None:
+    """Raise InputError for an unknown parameter or a value outside `ACCEPTS`; a message names `owner` and `prefix`."""
     for name, value in params.items():
-        if name not in DEFAULTS:
+        if name not in ACCEPTS:
+            choices = [prefix + known for known in ACCEPTS]
             raise InputError(
-                f"word vectors have no parameter {name!r}; {nearest(name, [*DEFAULTS, 'trainer'])}"
+                f"{owner} have no parameter {prefix + name!r}; {nearest(prefix + name, choices)}"
             )
-        if name == "sample":
-            if type(value) not in (int, float) or not 0 <= value < 1:
-                raise InputError(f"word vectors: sample must be a frequency in [0, 1), got {value!r}")
-        elif type(value) is not int or value < 1:
-            raise InputError(f"word vectors: {name} must be a whole number from 1, got {value!r}")
+        kind = type(DEFAULTS[name]).__name__ if name in DEFAULTS else "str"
+        rule = Rule.read(kind, ACCEPTS[name])
+        if not rule.allows(value):
+            raise InputError(f"{owner}: {prefix}{name} must be {rule}, got {value!r}")
+    if params.get("trainer") == "shared" and params.get("workers", 1) != 1:
+        raise InputError(
+            f"{owner}: the trainer shared has one worker, got {prefix}workers {params['workers']!r}"
+        )

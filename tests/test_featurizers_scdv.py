@@ -162,7 +162,7 @@ def test_order_of_documents_does_not_matter() -> None:
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"sparsity": -0.1}, "share in \\[0, 1\\]: got -0.1"),
+        ({"sparsity": -0.1}, "sparsity must be a number from 0 to 1: got -0.1"),
         ({"sparsity": "4%"}, "got '4%'"),
         ({"covariance": "ball"}, "full, diag: got 'ball'"),
         ({"n_clusters": 39}, "with a word vector, 38: got 39"),

@@ -151,7 +151,7 @@ def test_methods_and_trials_share_one_training() -> None:
         ({"epochs": 0}, "epochs must be a whole number from 1, got 0"),
         ({"negative": 2.0}, r"negative must be a whole number from 1, got 2\.0"),
         ({"workers": True}, "workers must be a whole number from 1, got True"),
-        ({"sample": 1}, r"sample must be a frequency in \[0, 1\), got 1"),
+        ({"sample": 1}, "sample must be a number from 0 and below 1, got 1"),
     ],
 )
 def test_impossible_parameters_are_refused_before_anything_runs(params: dict, message: str) -> None:

@@ -1,5 +1,6 @@
 """`textbench curve`: the flow `label_budget`."""
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -56,8 +57,9 @@ def curve(
     Example: textbench curve -d reuters65 -m tfidf -m lsi -m nb --budgets 500,1000,2000 --draws 5
     """
     from flows.cells import Request
-    from flows.cli.request import PROTOCOLS, read_engine
+    from flows.cli.request import PROTOCOLS, read_engine, read_search
     from flows.cli.start import stopped_by_hand, use_data_dir
+    from flows.curves import check_metric
     from flows.home import home_folder
     from flows.suites import Part
     from tasks.catalogue import nearest
@@ -67,19 +69,20 @@ def curve(
         raise InputError("a curve needs --dataset and --method; textbench list methods shows what there is")
     if protocol not in PROTOCOLS:
         raise InputError(f"there is no protocol {protocol!r}; {nearest(protocol, PROTOCOLS)}")
-    for name, value, least in (("--draws", draws, 1), ("--trials", trials, 0), ("--seed", seed, 0)):
+    for name, value, least in (("--draws", draws, 1), ("--trials", trials, 0)):
         if value < least:
             raise InputError(f"{name} must be at least {least}, got {value}")
     check_file("--figure", figure, FIGURES)
+    validation = read_search(None, {"n_folds": folds}, protocol, paper)["validation"]
     where = read_engine(engine, address)
     use_data_dir(data_dir)
     home = home_folder()
     read_settings(home)
-    validation: dict[str, Any] = {} if folds is None else {"n_folds": folds}
     if c_grid is not None:
         validation["c_grid"] = [float(value) for value in _numbers("--c-grid", c_grid, float)]
     request = Request(dataset, method, [seed], protocol, trials, "curve", probe, rule,  # type: ignore[arg-type]
                       validation=validation, paper=paper)  # fmt: skip
+    check_metric(request, metric)
     part = Part(request, False, tuple(_numbers("--budgets", budgets, int)), draws, stratified)
     cells = plan_and_check(home, part)
     with stopped_by_hand():
@@ -94,7 +97,7 @@ def _numbers(option: str, text: str, kind: type) -> list[Any]:
         values = [kind(part) for part in text.split(",")]
     except ValueError as error:
         raise InputError(f"{option} is numbers parted by commas, got {text!r}") from error
-    if not all(value > 0 for value in values):
+    if not all(0 < value < math.inf for value in values):
         raise InputError(f"{option} must be above 0, got {text}")
     return values
 
@@ -136,6 +139,7 @@ def plan_and_check(home: Path, part: "Part") -> "list[Cell]":
 
     Raises InputError for budgets that a data set's training part cannot fill.
     """
+    from flows.cli.sweep import require_data
     from flows.curves import plan_curves
     from tasks.ingest import read_targets
     from tasks.store import Store
@@ -148,6 +152,7 @@ def plan_and_check(home: Path, part: "Part") -> "list[Cell]":
             raise InputError(
                 f"--budgets: {name} has {n_documents} training documents, got {max(part.budgets)}"
             )
+    require_data(home, cells)
     return cells
 
 

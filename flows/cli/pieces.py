@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from flows.suites import Part
 
 
-def run_pieces(home: Path, part: "Part", as_json: bool) -> list[dict[str, Any]]:
+def run_pieces(home: Path, part: "Part", as_json: bool, engine: str = "threads") -> list[dict[str, Any]]:
     """Run the flow `pieces` for a part of a suite and return a row a piece."""
     from flows.cli.start import run_flow
     from flows.pieces import plan_pieces
@@ -21,7 +21,15 @@ def run_pieces(home: Path, part: "Part", as_json: bool) -> list[dict[str, Any]]:
         for field in ("datasets", "methods", "seeds", "protocol", "name", "rule", "paper")
     }
     is_new = not all(store.has(piece.reference) for piece in planned)
-    rows, _ = run_flow(home, "flows.make_pieces:pieces", arguments, planned, as_json=as_json, is_new=is_new)
+    rows, _ = run_flow(
+        home,
+        "flows.make_pieces:pieces",
+        arguments,
+        planned,
+        engine=engine,
+        as_json=as_json,
+        is_new=is_new,
+    )
     return rows
 
 

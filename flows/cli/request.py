@@ -1,5 +1,6 @@
 """What the options of `textbench run` ask for, checked, as a request."""
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -39,6 +40,22 @@ Fresh = Annotated[bool, typer.Option("--fresh", help="Compute everything again."
 CellsAsJson = Annotated[
     bool, typer.Option("--json", help="Print JSON Lines, one object a cell, and nothing else.")
 ]
+
+
+def refuse_beside(suite: str, context: typer.Context, accepted: Collection[str]) -> None:
+    """Refuse any option of the command that was given beside a suite of parts and is not one of `accepted`."""
+    flags = {
+        str(option.name): option.opts[0]
+        for option in context.command.params
+        if option.param_type_name == "option"
+    }
+    for name, flag in flags.items():
+        source = context.get_parameter_source(name)
+        if name not in accepted and source is not None and source.name != "DEFAULT":
+            raise InputError(
+                f"{suite} is made of parts with data sets, methods and settings of their own; leave out {flag}, or "
+                f"the suite (beside it go {', '.join(flags[one] for one in accepted)})"
+            )
 
 
 def read_request(
@@ -95,10 +112,6 @@ def read_search(
     seconds: float | None, validation: dict[str, Any], protocol: str, paper: str | None
 ) -> dict[str, Any]:
     """Return what the options on tuning change in a request, after checking them."""
-    from evaluation.metrics import METRICS
-    from evaluation.multilabel import MULTILABEL_METRICS
-    from tasks.catalogue import nearest
-
     if seconds is not None and not seconds > 0:
         raise InputError(f"--search-seconds must be above 0, got {seconds:g}")
     given = {name: value for name, value in validation.items() if value is not None}
@@ -108,9 +121,6 @@ def read_search(
         raise InputError(f"--held-out is a share between 0 and 1, got {given['held_out']:g}")
     if len(given.keys() & {"n_folds", "held_out"}) == 2:
         raise InputError("--folds and --held-out are two ways to validate; give one of them")
-    known = METRICS | MULTILABEL_METRICS
-    if given.get("metric", "accuracy") not in known:
-        raise InputError(f"there is no metric {given['metric']!r}; {nearest(given['metric'], known)}")
     if paper is not None and protocol != "faithful":
         raise InputError(
             f"--paper says whose faithful protocol is meant and needs --protocol faithful, got {protocol}"

@@ -7,10 +7,13 @@ from typing import Annotated
 import typer
 
 from flows.cli.request import Address, CellsAsJson, DataDir, Engine, Folds, Fresh, Paper, Probe
-from tasks import InputError
+
+# What goes beside a suite of parts and holds for each of them; a part says for itself what any other option would.
+BESIDE_PARTS = ("data_dir", "engine", "address", "dry_run", "json")
 
 
 def run(
+    context: typer.Context,
     suite: Annotated[
         str | None,
         typer.Argument(help="A suite of `textbench list suites`.", show_default="quick"),
@@ -114,12 +117,11 @@ def run(
     from flows.home import home_folder
     from tasks.tracking import read_settings
 
-    if (several := parts_of(suite)) and not (dataset or method or data):
-        given = {"--seed": seed, "--seeds": seeds, "--trials": trials, "--probe": probe, "--rule": rule}
-        if refused := [name for name, value in given.items() if value is not None]:
-            raise InputError(f"suite {suite} says {refused[0]} for each of its parts; leave it out")
+    if several := parts_of(suite):
+        options.refuse_beside(f"suite {suite}", context, BESIDE_PARTS)
+        where = options.read_engine(engine, address)
         use_data_dir(data_dir)
-        if run_suite(home_folder(), several, dry_run, json, options.read_engine(engine, address)):
+        if run_suite(home_folder(), several, dry_run, json, where):
             raise typer.Exit(1)
         return
     own = {

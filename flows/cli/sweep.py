@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from flows.cells import Cell, Request
     from flows.suites import Part
+    from tasks.datasets import Corpus
+    from tasks.recipe import Reference
+    from tasks.store import Store
 
 
 def run_cells(
@@ -51,12 +54,11 @@ def run_cells(
 
 
 def parts_of(suite: str | None) -> "list[Part]":
-    """Return the parts of a suite that is written in parts, or that is a curve or makes pieces."""
-    from flows.suites import parts, read_suite
+    """Return the parts of a suite that says more than a sweep whose settings options may replace."""
+    from flows.suites import REPLACEABLE, parts, read_suite
 
-    found = parts(suite or "quick")
-    in_parts = "parts" in read_suite(suite or "quick")
-    return found if in_parts or found[0].budgets or found[0].pieces else []
+    name = suite or "quick"
+    return [] if read_suite(name).keys() <= REPLACEABLE else parts(name)
 
 
 def run_suite(home: Path, parts: "list[Part]", dry_run: bool, as_json: bool, engine: str = "threads") -> int:
@@ -71,6 +73,8 @@ def run_suite(home: Path, parts: "list[Part]", dry_run: bool, as_json: bool, eng
     n_failed = 0
     for number, part in enumerate(parts, start=1):
         kind = "pieces" if part.pieces else "curves" if part.budgets else "timed" if part.timed else "sweep"
+        if part.timed and engine != "threads":
+            kind = "timed on this machine, without the engine"
         print(
             f"part {number} of {len(parts)}: {kind}, {', '.join(part.request.methods[:5])}", file=sys.stderr
         )
@@ -87,11 +91,11 @@ def run_suite(home: Path, parts: "list[Part]", dry_run: bool, as_json: bool, eng
             continue
         with stopped_by_hand():
             if part.pieces:
-                rows = run_pieces(home, part, as_json)
+                rows = run_pieces(home, part, as_json, engine)
             elif part.budgets:
                 rows = run_curves(home, part, cells, as_json, engine)
             else:
-                where = "threads" if part.timed else engine  # timings are of this machine
+                where = "threads" if part.timed else engine
                 rows = run_cells(home, part.request, cells, where, {"timed": part.timed}, as_json)
         n_failed += sum(row["error"] is not None for row in rows)
     for line in [] if dry_run else show(home, parts[0].request.name):
@@ -100,15 +104,38 @@ def run_suite(home: Path, parts: "list[Part]", dry_run: bool, as_json: bool, eng
 
 
 def require_data(home: Path, cells: "list[Cell]") -> None:
-    """Load what is not stored yet, so that documents that are missing or bad stop the run before it begins."""
-    from tasks import catalogue, own_data
-    from tasks.store import Store
+    """Load what is not stored yet, so that methods and documents that are missing or bad stop the run before it begins.
 
-    store = Store(home / "store")
-    for corpus in {cell.dataset: cell.references["ingest"] for cell in cells}.values():
-        if store.has(corpus):
+    Raises InputError for a method's file that cannot be loaded, for documents that are none, a part without a token,
+    and a metric that tuning cannot compute on the user's documents.
+    """
+    from flows.checks import check_tuning_metric
+    from tasks import method_files
+    from tasks.store import Store
+    from tasks.tokens import TokenRule, check_tokens
+
+    store = Store(home / "store", isolated=False)
+    missing = [cell for cell in cells if not store.has(cell.references["evaluate"])]
+    methods = dict.fromkeys(cell.references["tune"].params["method"] for cell in missing)
+    for path in [method for method in methods if method.endswith(".py")]:
+        method_files.check(path)
+    for cell in {cell.references["vectorize"].key: cell for cell in cells}.values():
+        corpus, vectors = cell.references["ingest"], cell.references["vectorize"]
+        metric = cell.request.validation.get("metric") if cell.request.own else None
+        if store.has(corpus) and store.has(vectors) and metric is None:
             continue
-        if "own" in corpus.params:
-            own_data.load(own_data.OwnData(**corpus.params["own"]))
-        else:
-            catalogue.dataset(corpus.params["dataset"]).load().load()
+        found = _documents(store, corpus)
+        check_tokens(cell.dataset, found, TokenRule(**vectors.params["rule"]))
+        check_tuning_metric(metric, cell.dataset, several_labels=found.train_targets.ndim == 2)
+
+
+def _documents(store: "Store", corpus: "Reference") -> "Corpus":
+    """Return the documents of a corpus, which is stored or not."""
+    from tasks import catalogue, own_data
+    from tasks.ingest import read_corpus
+
+    if store.has(corpus):
+        return read_corpus(store.open(corpus))
+    if "own" in corpus.params:
+        return own_data.load(own_data.OwnData(**corpus.params["own"]))
+    return catalogue.dataset(corpus.params["dataset"]).load().load()

@@ -6,6 +6,7 @@ command line. It holds
 - a docstring whose first line describes the data set (`textbench list datasets` prints it);
 - `SOURCE` (where the files come from), `SHA256` (file name -> sha256 of its bytes), `LICENCE`, `CITATION`;
 - `RULE`, the name of the token rule used unless another is asked for (`tasks.tokens.RULES`);
+- `SEVERAL_LABELS = True` where a document has several labels, for metrics are refused before documents are read;
 - `load() -> Corpus`, which checks the digests before it reads and raises `tasks.InputError` when a file is
   missing or differs, naming the remedy.
 

@@ -10,6 +10,7 @@ SHA256 = _reuters.SHA256
 LICENCE = _reuters.LICENCE
 CITATION = _reuters.CITATION
 RULE = "letters-stop-stem"
+SEVERAL_LABELS = True
 PARTS = ("train", "test")
 
 

@@ -13,6 +13,7 @@ SHA256 = _reuters.SHA256
 LICENCE = _reuters.LICENCE
 CITATION = _reuters.CITATION
 RULE = "scdv"
+SEVERAL_LABELS = True
 # In its authors' code: one-vs-rest logistic regression, C from 0.1 to 150 by 10, on weighted F1.
 FAITHFUL = {
     "scdv-2017": {
