@@ -11,6 +11,8 @@ import functools
 import importlib
 import json
 import multiprocessing
+import multiprocessing.synchronize
+import multiprocessing.util
 import os
 import resource
 import signal
@@ -201,6 +203,16 @@ def _die_with_parent() -> None:
     if server._forkserver_alive_fd is not None:
         os.close(server._forkserver_alive_fd)
         server._forkserver_alive_fd = None
+
+
+def unlink_semaphores() -> None:
+    """Remove the named semaphores of this process, such as those of a local Dask cluster's queues.
+
+    To be called before `os._exit`, which runs no finalizers: what is left then is reported as leaked.
+    """
+    for finalizer in list(multiprocessing.util._finalizer_registry.values()):  # type: ignore[attr-defined]
+        if finalizer._callback is multiprocessing.synchronize.SemLock._cleanup:  # type: ignore[attr-defined]
+            finalizer()
 
 
 def n_cores() -> int:

@@ -242,3 +242,21 @@ def test_a_pool_computes_and_dies_with_its_owner() -> None:
 
 def _own_pid(_: int) -> int:
     return os.getpid()
+
+
+STOPPED = """
+import multiprocessing, os, signal
+from flows.cli.start import stopped_by_hand
+
+queues = [multiprocessing.get_context("spawn").Queue() for _ in range(2)]  # as a local Dask cluster has them
+with stopped_by_hand():
+    os.kill(os.getpid(), signal.SIGINT)
+"""
+
+
+def test_a_command_that_is_stopped_leaves_no_semaphores() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", STOPPED], cwd=PROJECT, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert ended.returncode == 130
+    assert ended.stderr == "textbench: stopped; the same command goes on where this one was\n"

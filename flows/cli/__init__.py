@@ -52,7 +52,10 @@ def main() -> None:
         print(f"textbench: {error}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
+        from tasks import isolate
+
         print("textbench: stopped", file=sys.stderr, flush=True)
+        isolate.unlink_semaphores()
         os._exit(130)
     except ServerError as error:
         print(f"textbench: {error}", file=sys.stderr)

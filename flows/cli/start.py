@@ -32,10 +32,13 @@ def stopped_by_hand() -> Iterator[None]:
     What it computed in children ends with it. A KeyboardInterrupt could be lost in a library's clean-up.
     """
 
+    from tasks import isolate
+
     def stop(*_: object) -> None:
         if sys.stderr.isatty():
             sys.stderr.write("\x1b[?25h\n")  # the progress bar has hidden the cursor
         print("textbench: stopped; the same command goes on where this one was", file=sys.stderr, flush=True)
+        isolate.unlink_semaphores()
         os._exit(130)
 
     previous = signal.signal(signal.SIGINT, stop)
