@@ -19,7 +19,7 @@ def term_probabilities_of_topics(memberships: np.ndarray, occurrences: np.ndarra
 
     Returns float64 (n_topics, n_terms), rows that sum to 1; zero for a topic no occurring term belongs to. The paper
     prints P(c) as a sum over topics; it has to be over the vocabulary: P(c) = sum_w P(c | w) P(w). ValueError for
-    shapes that do not fit, negative values, or no occurrences.
+    shapes that do not fit, values that are negative or not finite, or no occurrences.
     """
     memberships, occurrences = (
         np.asarray(memberships, dtype=np.float64),
@@ -30,6 +30,8 @@ def term_probabilities_of_topics(memberships: np.ndarray, occurrences: np.ndarra
             "memberships (n_terms, n_topics) need as many occurrences as terms: "
             f"got {memberships.shape} and {occurrences.shape}"
         )
+    if not (np.isfinite(memberships).all() and np.isfinite(occurrences).all()):
+        raise ValueError("memberships and occurrences must be finite, got NaN or infinite values")
     if min(memberships.min(initial=0), occurrences.min(initial=0)) < 0 or not occurrences.sum():
         raise ValueError("memberships and occurrences must not be negative, and some term must occur")
     joint = (memberships * (occurrences / occurrences.sum())[:, None]).T

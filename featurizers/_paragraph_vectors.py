@@ -18,6 +18,7 @@ from featurizers._learned import LearnedArrays
 
 # gensim reads no more than this many tokens of a text; the rest of a longer one would be lost without a word.
 LONGEST_TEXT = 10_000
+LARGEST_TERM = np.iinfo(np.int32).max
 SAMPLE = 1e-3
 FIRST_RATE, LAST_RATE = 0.025, 0.0001
 
@@ -117,7 +118,7 @@ class ParagraphVectors(LearnedArrays, ClassNamePrefixFeaturesOutMixin, Transform
 
 
 def validated_documents(X: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Return the documents as int32 arrays. Raises ValueError unless each is one-dimensional, of whole numbers >= 0."""
+    """Return the documents as int32 arrays. ValueError unless each is one-dimensional, of ints in 0 .. 2^31 - 1."""
     documents = [np.asarray(document) for document in X]
     for document in documents:
         if document.ndim != 1 or document.dtype.kind not in "iu" or document.min(initial=0) < 0:
@@ -125,6 +126,8 @@ def validated_documents(X: Sequence[np.ndarray]) -> list[np.ndarray]:
                 "a document must be a one-dimensional array of token ids, whole numbers from 0: got "
                 f"{document.dtype} of shape {document.shape}, smallest {document.min(initial=0)}"
             )
+        if document.max(initial=0) > LARGEST_TERM:
+            raise ValueError(f"a token id must be at most {LARGEST_TERM}: got {document.max()}")
     return [document.astype(np.int32) for document in documents]
 
 

@@ -6,6 +6,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+# Sums of weighted counts and their squares are float32, which ends at 3.4e38.
+LARGEST_WEIGHT = 1e15
+
 
 def known_terms(word_vectors: Any, n_terms: int) -> np.ndarray:
     """Return the numbers of the terms that have a vector (a row that is not zero): int32, ascending.
@@ -85,7 +88,8 @@ def cluster_sums(
     """Sum weight * P(cluster | term) * vector over the tokens of each document, for each cluster.
 
     counts: csr (n_documents, n_terms); vectors: float32 (n_terms, n_dimensions); memberships: csr (n_terms,
-    n_clusters), whose stored entries are what is worked on; weights: float64 (n_terms,).
+    n_clusters), whose stored entries are what is worked on; weights: float64 (n_terms,). Raises ValueError for a
+    weighted count beyond `LARGEST_WEIGHT`.
     """
     n_documents, n_clusters = counts.shape[0], memberships.shape[1]
     # One entry for each token type of a document and each cluster of its term.
@@ -95,6 +99,8 @@ def cluster_sums(
     place = memberships.indptr[counts.indices][entry] + np.arange(len(entry)) - first[entry]
     terms = counts.indices[entry]
     share = counts.data[entry] * weights[terms] * memberships.data[place]
+    if share.max(initial=0) > LARGEST_WEIGHT:
+        raise ValueError(f"a weighted count must be at most {LARGEST_WEIGHT:g}: got {share.max():g}")
     document = np.repeat(np.arange(n_documents), np.diff(counts.indptr))[entry]
     pairs, row = np.unique(document * n_clusters + memberships.indices[place], return_inverse=True)
     shape = (len(pairs), counts.shape[1])

@@ -93,21 +93,24 @@ class LsaPca(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
 
 def leading_eigenvectors(
-    x: sp.csr_matrix, n_components: int, random_state: int | None
+    x: sp.csr_matrix, n_components: int, random_state: int | None, *, centred: bool = True
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return eigenvalues and eigenvectors of sum_i (x_i - mean) (x_i - mean)^T: Lanczos iteration (ARPACK).
 
-    x: sparse csr float64, (n, d), not all rows equal. Returns float64 arrays (k,), descending, and (d, k), k
-    <= n_components: eigenvalues that are rounding are left out. Neither the centred rows nor the d x d matrix
-    is formed; where n < d the iteration runs on the n x n Gram matrix, which has the same eigenvalues, and
-    its eigenvectors are mapped back.
+    x: sparse csr float64, (n, d), not all rows equal; without `centred` the mean is left out (and x is not all
+    zero), and the eigenvectors are the right singular vectors of x. Returns float64 arrays (k,), descending,
+    and (d, k), k <= n_components: eigenvalues that are rounding are left out. Neither the centred rows nor the
+    d x d matrix is formed; where n < d the iteration runs on the n x n Gram matrix, which has the same
+    eigenvalues, and its eigenvectors are mapped back.
     """
     # Not scikit-learn's PCA: when the rank is below n_components ARPACK asks for fresh random vectors, which
     # PCA does not seed, so that equal seeds give unequal bits.
     n, d = x.shape
-    mean = np.asarray(x.mean(axis=0)).reshape(1, d)
-    centred = aslinearoperator(x) - aslinearoperator(np.ones((n, 1))) @ aslinearoperator(mean)
-    side = centred if n < d else centred.T
+    rows: LinearOperator = aslinearoperator(x)
+    if centred:
+        mean = np.asarray(x.mean(axis=0)).reshape(1, d)
+        rows = rows - aslinearoperator(np.ones((n, 1))) @ aslinearoperator(mean)
+    side = rows if n < d else rows.T
     gram: LinearOperator = side @ side.T
     m = gram.shape[0]
     if 2 * n_components + 1 < m:

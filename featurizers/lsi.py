@@ -1,8 +1,8 @@
 """Latent semantic indexing (LSI, LSA): truncated SVD of the weighted term-document matrix.
 
 Source: S. Deerwester, S. Dumais, G. Furnas, T. Landauer and R. Harshman, "Indexing by latent semantic
-analysis", JASIS 41(6), 1990; computed as in N. Halko, P. Martinsson and J. Tropp, "Finding structure with
-randomness", SIAM Review 53(2), 2011, algorithms 4.4 and 5.1.
+analysis", JASIS 41(6), 1990; computed by Lanczos iteration as in R. Lehoucq, D. Sorensen and C. Yang, ARPACK
+Users' Guide, SIAM, 1998.
 """
 
 import inspect
@@ -13,11 +13,12 @@ import scipy.sparse as sp
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.preprocessing import normalize
-from sklearn.utils.extmath import randomized_svd, svd_flip
+from sklearn.utils.extmath import svd_flip
 from sklearn.utils.validation import check_is_fitted
 
 from featurizers._parameters import check_parameters
 from featurizers.counts import Counts
+from featurizers.lsa_pca import leading_eigenvectors
 from featurizers.tfidf import TfIdf
 
 INPUT = "counts"
@@ -41,9 +42,9 @@ class Lsi(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     `weighting`: "tfidf" (sublinear, smoothed, unit length: the defaults of `TfIdf`) or "counts".
     `n_components`: the number of directions kept; it is clipped to the rank of the training matrix, since
-    directions beyond it are arbitrary, and is at least 1 (zero if all weights are). `n_iter`: power
-    iterations; the decomposition is approximate and gets closer with more of them. `normalize`: project
-    documents onto the unit sphere, where inner products are cosines.
+    directions beyond it are arbitrary, and is at least 1 (zero if all weights are). `normalize`: project
+    documents onto the unit sphere, where inner products are cosines. `random_state`: seed of the vector that
+    the iteration starts from; the decomposition is exact whatever it is, up to rounding.
 
     X: sparse csr, (n_documents, n_terms), non-negative counts. Features: dense float32, (n_documents,
     n_components); an empty document is a row of zeros. `components_`: float32, (n_components, n_terms),
@@ -51,7 +52,7 @@ class Lsi(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     `singular_values_`: float32, (n_components,). Raises ValueError on unknown parameter values, negative or
     non-finite counts, another number of terms than in `fit`.
 
-    Source: Deerwester et al. (1990); Halko, Martinsson and Tropp (2011), algorithms 4.4 and 5.1.
+    Source: Deerwester et al. (1990).
     """
 
     def __init__(
@@ -59,13 +60,11 @@ class Lsi(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         *,
         n_components: int = 200,
         weighting: str = "tfidf",
-        n_iter: int = 5,
         normalize: bool = False,
         random_state: int | None = None,
     ) -> None:
         self.n_components = n_components
         self.weighting = weighting
-        self.n_iter = n_iter
         self.normalize = normalize
         self.random_state = random_state
 
@@ -79,16 +78,14 @@ class Lsi(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             self.components_ = np.zeros((1, W.shape[1]), dtype=np.float32)
             self.singular_values_ = np.zeros(1, dtype=np.float32)
             return self
-        _, s, Vt = randomized_svd(
-            W,
-            n_components=min(self.n_components, *W.shape),
-            n_iter=self.n_iter,
-            random_state=self.random_state,
-            flip_sign=False,
+        squares, V = leading_eigenvectors(
+            W.astype(np.float64), min(self.n_components, *W.shape), self.random_state, centred=False
         )
+        s = np.sqrt(squares)
         rank = np.count_nonzero(s > RANK_TOLERANCE * s[0])
-        self.components_ = np.ascontiguousarray(svd_flip(None, Vt[:rank], u_based_decision=False)[1])
-        self.singular_values_ = s[:rank]
+        components = svd_flip(None, V.T[:rank], u_based_decision=False)[1]
+        self.components_ = np.ascontiguousarray(components, dtype=np.float32)
+        self.singular_values_ = s[:rank].astype(np.float32)
         return self
 
     def transform(self, X: sp.csr_matrix) -> np.ndarray:

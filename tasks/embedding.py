@@ -46,6 +46,11 @@ def compute(job: "Job") -> None:
     targets = read_targets(job.open("corpus"), "test")
     if targets.ndim != 1:
         raise ValueError("an embedding colours documents of one label each, got documents of several")
+    if len(targets) <= n_neighbours:
+        raise ValueError(
+            f"an embedding needs more test documents than the {n_neighbours} neighbours whose labels it compares, "
+            f"got {len(targets)}"
+        )
     rows = reduced(job.open("features").matrix("test"), job.params["n_dimensions"], seed)
     perplexity = min(job.params["perplexity"], (len(rows) - 1) / 3)
     # One start that is the same for all methods, and no chance in it: the plane of most variance.

@@ -109,6 +109,11 @@ def test_what_does_not_fit_is_refused() -> None:
         term_probabilities_of_topics(-np.ones((3, 2)), np.ones(3))
     with pytest.raises(ValueError, match="some term must occur"):
         term_probabilities_of_topics(np.ones((3, 2)), np.zeros(3))
+    for bad in (np.nan, np.inf):
+        with pytest.raises(ValueError, match="must be finite"):
+            term_probabilities_of_topics(np.array([[1.0], [bad]]), np.ones(2))
+        with pytest.raises(ValueError, match="must be finite"):
+            term_probabilities_of_topics(np.ones((2, 1)), np.array([1.0, bad]))
     unseen = sp.csr_matrix([[1, 0], [1, 0]])
     for measure in (umass, npmi):
         with pytest.raises(ValueError, match="term 1 does not"):

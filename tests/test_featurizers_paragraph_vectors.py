@@ -176,5 +176,8 @@ def test_impossible_documents_are_refused(module: ModuleType) -> None:
     for document in (np.array([0.5]), np.array([[1, 2]]), np.array([3, -1])):
         with pytest.raises(ValueError, match="whole numbers from 0"):
             small(module).fit([*TRAIN, document])
+    for token in (2**31, 2**32):  # as int32 they would be negative, or 0
+        with pytest.raises(ValueError, match=f"a token id must be at most 2147483647: got {token}"):
+            small(module).fit([*TRAIN, np.array([1, token])])
     with pytest.raises(ValueError, match="no term occurs"):
         small(module).fit([np.zeros(0, dtype=np.int32)])

@@ -21,16 +21,24 @@ X = topical_counts()
 TALL, WIDE = topical_counts(130, 40), topical_counts(40, 130)
 
 
+@pytest.mark.parametrize("counts", [X, TALL, WIDE], ids=["square", "tall", "wide"])
+@pytest.mark.parametrize("k", [4, 8, 30])
 @pytest.mark.parametrize("weighting", ["tfidf", "counts"])
-def test_lsi_is_the_truncated_svd(weighting: str) -> None:
-    W = tfidf.build().fit_transform(X).toarray() if weighting == "tfidf" else X.toarray()
+def test_lsi_is_the_truncated_svd(weighting: str, k: int, counts: sp.csr_matrix) -> None:
+    W = tfidf.build().fit_transform(counts).toarray() if weighting == "tfidf" else counts.toarray()
     _, s, Vt = np.linalg.svd(W.astype(np.float64), full_matrices=False)
-    method = lsi.build(n_components=4, weighting=weighting, n_iter=10, random_state=0).fit(X)
-    np.testing.assert_allclose(method.singular_values_, s[:4], rtol=1e-4)
-    # Same subspace: all cosines of the principal angles are 1.
-    np.testing.assert_allclose(np.linalg.svd(method.components_ @ Vt[:4].T, compute_uv=False), 1, atol=1e-4)
-    exact, ours = W @ Vt[:4].T, method.transform(X)
-    np.testing.assert_allclose(ours @ ours.T, exact @ exact.T, atol=1e-3 * (exact @ exact.T).max())
+    method = lsi.build(n_components=k, weighting=weighting, random_state=0).fit(counts)
+    np.testing.assert_allclose(method.singular_values_, s[:k], rtol=1e-6)
+    # Same subspace, with a gap in the spectrum or without: all cosines of the principal angles are 1.
+    np.testing.assert_allclose(np.linalg.svd(method.components_ @ Vt[:k].T, compute_uv=False), 1, atol=1e-5)
+    exact, ours = W @ Vt[:k].T, method.transform(counts)
+    np.testing.assert_allclose(ours @ ours.T, exact @ exact.T, atol=1e-5 * (exact @ exact.T).max())
+
+
+def test_lsi_repeats_to_the_bit_when_the_rank_is_short() -> None:
+    copies = sp.csr_matrix(sp.vstack([X[:7]] * 15))
+    first, second = (lsi.build(n_components=20, random_state=0).fit(copies).components_ for _ in range(2))
+    assert first.shape[0] == 7 and first.tobytes() == second.tobytes()
 
 
 def test_lsi_with_all_components_keeps_every_inner_product() -> None:

@@ -135,6 +135,16 @@ def tokens(counts: sp.csr_matrix) -> list[list[int]]:
     return [[t for t in range(N_TERMS) for _ in range(row[t]) if KNOWN[t]] for row in counts.toarray()]
 
 
+@pytest.mark.parametrize("method", ["scdv", "bowv"])
+def test_counts_beyond_float32_are_refused_and_large_ones_change_no_direction(method: str) -> None:
+    fitted = small(importlib.import_module(f"featurizers.{method}")).fit(TRAIN, word_vectors=VECTORS)
+    features = dense(fitted.transform(TEST))
+    np.testing.assert_allclose(dense(fitted.transform(TEST * 1e13)), features, atol=1e-6)
+    for factor in (1e19, 3e38):
+        with pytest.raises(ValueError, match=r"a weighted count must be at most 1e\+15: got \d"):
+            fitted.transform(TEST * factor)
+
+
 def test_avgvec_is_the_mean_over_tokens() -> None:
     features = avgvec.build().fit(TRAIN, word_vectors=VECTORS).transform(TEST)
     for row, document in zip(features, tokens(TEST), strict=True):

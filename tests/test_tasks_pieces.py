@@ -222,6 +222,30 @@ def test_an_embedding_keeps_apart_what_is_apart(made: Callable[..., Store], is_s
     assert artifact.json("about")["divergence"] >= 0
 
 
+@pytest.mark.parametrize("n_documents", [1, 10])
+def test_an_embedding_of_few_documents_is_refused(made: Callable[..., Store], n_documents: int) -> None:
+    rows = np.eye(12, dtype=np.float32)[:n_documents]
+    written = {
+        "made:corpus": corpus_of(np.zeros(n_documents, dtype=np.int64)),
+        "made:features": lambda job: job.save_matrix("test", rows),
+    }
+    with pytest.raises(
+        ValueError,
+        match=f"more test documents than the 10 neighbours whose labels it compares, got {n_documents}",
+    ):
+        made(written).ensure(embedding.reference(CORPUS, FEATURES))
+
+
+def test_an_embedding_of_eleven_documents_is_made(made: Callable[..., Store]) -> None:
+    rows = np.eye(11, dtype=np.float32)
+    written = {
+        "made:corpus": corpus_of(np.zeros(11, dtype=np.int64)),
+        "made:features": lambda job: job.save_matrix("test", rows),
+    }
+    artifact = made(written).open(embedding.reference(CORPUS, FEATURES))
+    assert artifact.array("positions").shape == (11, 2) and artifact.json("about")["agreement"] == 1.0
+
+
 def test_agreement_by_distances() -> None:
     rng = np.random.default_rng(1)
     positions, targets = rng.normal(size=(25, 2)), rng.integers(0, 3, 25)
