@@ -104,7 +104,6 @@ def weighted_f1_zero(Y_true: "Indicator", scores: "np.ndarray") -> float:
     return weighted_f1(Y_true, scores > 0)
 
 
-_DEPTHS = (1, 3, 5)
 _METRICS = (
     Metric("micro_f1", "F1 of the pooled decisions", micro_f1, "decisions"),
     Metric("macro_f1", "F1, plain mean over labels", macro_f1, "decisions"),
@@ -115,24 +114,29 @@ _METRICS = (
     Metric("map", "mean average precision of the labels", mean_average_precision, "scores"),
     Metric("lraps", "average precision of a document's labels", lraps, "scores"),
     Metric("coverage_error", "labels read to meet all of a document's", coverage_error, "scores", False),
-    *(
-        Metric(f"precision_at_{k}", f"own labels among the highest {k}", partial(precision_at, k=k), "scores")
-        for k in _DEPTHS
+    Metric("precision_at_1", "own labels among the highest 1", partial(precision_at, k=1), "scores"),
+    Metric("precision_at_3", "own labels among the highest 3", partial(precision_at, k=3), "scores"),
+    Metric("precision_at_5", "own labels among the highest 5", partial(precision_at, k=5), "scores"),
+    Metric("ndcg_at_1", "discounted gain of the highest 1, normalised", partial(ndcg_at, k=1), "scores"),
+    Metric("ndcg_at_3", "discounted gain of the highest 3, normalised", partial(ndcg_at, k=3), "scores"),
+    Metric("ndcg_at_5", "discounted gain of the highest 5, normalised", partial(ndcg_at, k=5), "scores"),
+    Metric(
+        "ndcg_fixed_norm_at_1",
+        "discounted gain of the highest 1 over the 1-term norm",
+        partial(ndcg_fixed_norm_at, k=1),
+        "scores",
     ),
-    *(
-        Metric(
-            f"ndcg_at_{k}", f"discounted gain of the highest {k}, normalised", partial(ndcg_at, k=k), "scores"
-        )
-        for k in _DEPTHS
+    Metric(
+        "ndcg_fixed_norm_at_3",
+        "discounted gain of the highest 3 over the 3-term norm",
+        partial(ndcg_fixed_norm_at, k=3),
+        "scores",
     ),
-    *(
-        Metric(
-            f"ndcg_fixed_norm_at_{k}",
-            f"discounted gain of the highest {k} over the {k}-term norm",
-            partial(ndcg_fixed_norm_at, k=k),
-            "scores",
-        )
-        for k in _DEPTHS
+    Metric(
+        "ndcg_fixed_norm_at_5",
+        "discounted gain of the highest 5 over the 5-term norm",
+        partial(ndcg_fixed_norm_at, k=5),
+        "scores",
     ),
 )
 MULTILABEL_METRICS: dict[str, Metric] = {metric.name: metric for metric in _METRICS}

@@ -40,8 +40,8 @@ from flows.leaderboard import KNOWN
 from flows.measure import COMPRESSED, MEGABYTES, SAVED, Measurement, Results, is_learned, is_random
 from flows.recorded_seeds import with_recorded
 from tasks import InputError, catalogue
+from tasks.definitions import PROJECT
 from tasks.isolate import CellError
-from tasks.recipe import PROJECT
 
 MEASURED = PROJECT / "evaluation" / "measured.csv"
 COLUMNS = (

@@ -16,7 +16,7 @@ from typing import Any
 
 from flows.cells import Request
 from tasks import InputError, catalogue
-from tasks.recipe import PROJECT
+from tasks.definitions import PROJECT
 from tasks.settings import read_settings_file, shown
 
 FOLDER = PROJECT / "flows" / "suites"

@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from tasks import InputError
-from tasks.recipe import PROJECT
+from tasks.definitions import PROJECT
 
 METHODS = PROJECT / "featurizers"
 DATASETS = PROJECT / "tasks" / "datasets"
@@ -118,6 +118,10 @@ class Entry:
     def is_own(self) -> bool:
         """Whether it is a file of the user's, which is named by its path."""
         return self.module == str(self.path)
+
+    def code(self, *names: str) -> list[tuple[str, ...]]:
+        """Return these names of the file as what a recipe's function looks up by name (`tasks.recipe.refer`)."""
+        return [(self.module, name) for name in names]
 
     def load(self) -> ModuleType:
         """Import the file."""

@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.recipe import PACKAGES, PROJECT
+from tasks.definitions import PACKAGES, PROJECT
 
 DISTRIBUTION = "textbench"
 

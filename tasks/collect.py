@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tasks import InputError, catalogue
+from tasks.ingest import KNOWN
 from tasks.recipe import Reference, refer
 
 if TYPE_CHECKING:
@@ -31,15 +32,14 @@ def reference(name: str) -> Reference:
     Files: train.parquet (documents: id, text, target 0), test.parquet (queries, likewise), judgments.parquet (query,
     document, code) and corpus.json.
     """
-    library = "tasks.collections._ir_datasets"
-    module = library if name.startswith(LIBRARY) else catalogue.collection(name).module
-    return refer("tasks.collect:compute", {"dataset": name}, modules=[module], stage="ingest")
+    uses = [] if name.startswith(LIBRARY) else catalogue.collection(name).code("load", *map(str.upper, KNOWN))
+    return refer("tasks.collect:compute", {"dataset": name}, uses=uses, stage="ingest")
 
 
 def own_reference(own: "OwnCollection") -> Reference:
     """Return the corpus artifact of the user's collection; a changed file is another artifact."""
     params = {"dataset": own.name, "own": asdict(own), "digest": own.digest()}
-    return refer("tasks.collect:compute", params, modules=["tasks.collections._own"], stage="ingest")
+    return refer("tasks.collect:compute", params, stage="ingest")
 
 
 def compute(job: "Job") -> None:
@@ -57,7 +57,7 @@ def compute(job: "Job") -> None:
         about = {"source": name, "sha256": {}, "licence": "see ir_datasets", "citation": ""}
     else:
         module = catalogue.collection(name).load()
-        about = {key: getattr(module, key.upper()) for key in ("source", "sha256", "licence", "citation")}
+        about = {key: getattr(module, key.upper()) for key in KNOWN}
     write(job, load(job.params), about)
 
 

@@ -28,8 +28,8 @@ def reference(
     the test documents, the constants chosen by the former).
     """
     params = {"pointer_costs": list(pointer_costs)}
-    modules = [catalogue.method(METHOD).module]
-    return refer("tasks.compression_path:compute", params, {"corpus": corpus, "vectors": vectors}, modules)
+    uses = catalogue.method(METHOD).code("compression_path", "INPUT")
+    return refer("tasks.compression_path:compute", params, {"corpus": corpus, "vectors": vectors}, uses)
 
 
 def compute(job: "Job") -> None:

@@ -23,10 +23,12 @@ def reference(corpus: Reference, vectors: Reference, choice: Reference) -> Refer
     target and predicted are lists of them, `top` and `top_scores` its highest-scored labels, and precision_at_1 and
     label_ranking_average_precision its shares of those means.
     """
-    entry = catalogue.method(choice.params["method"])
     params = {key: choice.params[key] for key in ("method", "seed", "probe", "labels")}
     inputs = {"corpus": corpus, "vectors": vectors, "choice": choice}
-    return refer("tasks.evaluate:compute", params, inputs, [entry.module])
+    uses = featurize.uses(params["method"], choice.params["fixed"])
+    uses += [("evaluation.metrics", "_METRICS"), ("evaluation.multilabel", "_METRICS")]
+    uses += [("evaluation.probes", "PROBES", params["probe"])] if params["probe"] else []
+    return refer("tasks.evaluate:compute", params, inputs, uses)
 
 
 def features_of(vectors: Reference, choice: "Artifact") -> Reference | None:

@@ -40,7 +40,17 @@ def reference(vectors: Reference, method: str, params: Mapping[str, Any], seed: 
         inputs["word_vectors"] = word_vectors.reference(vectors, training, seed)
     elif len(own) < len(params):
         raise InputError(f"{entry.name} needs no word vectors, got {', '.join(params.keys() - own.keys())}")
-    return refer("tasks.featurize:compute", recipe, inputs, [entry.module])
+    return refer("tasks.featurize:compute", recipe, inputs, entry.code("build", "INPUT", "NEEDS"))
+
+
+def uses(method: str, params: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """Return what making a method's features looks up by name, for a stage that asks for features on its way."""
+    entry = catalogue.method(method)
+    found = entry.code("build", "INPUT", "NEEDS")
+    if "word_vectors" in entry.constant("NEEDS", ()):
+        trainer = params.get(f"{PREFIX}trainer", word_vectors.TRAINER)
+        found.append(("tasks.word_vectors", "TRAINERS", trainer))
+    return found
 
 
 def compute(job: "Job") -> None:

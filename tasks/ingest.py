@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from tasks.datasets import Corpus
     from tasks.store import Artifact, Job
 
+# What a data set's file says of its origin, there in capitals.
+KNOWN = ("source", "sha256", "licence", "citation")
+
 
 def reference(dataset: str) -> Reference:
     """Return the corpus artifact of a data set: train.parquet, test.parquet (text, target), corpus.json.
@@ -22,13 +25,15 @@ def reference(dataset: str) -> Reference:
     A target is a position in target_names (corpus.json), or a list of them where documents have several labels.
     """
     entry = catalogue.dataset(dataset)
-    return refer("tasks.ingest:compute", {"dataset": dataset}, modules=[entry.module])
+    return refer(
+        "tasks.ingest:compute", {"dataset": dataset}, uses=entry.code("load", *map(str.upper, KNOWN))
+    )
 
 
 def compute(job: "Job") -> None:
     """Load the data set and write its documents and what is known of it."""
     module = catalogue.dataset(job.params["dataset"]).load()
-    about = {name: getattr(module, name.upper()) for name in ("source", "sha256", "licence", "citation")}
+    about = {name: getattr(module, name.upper()) for name in KNOWN}
     write_corpus(job, module.load(), about)
 
 

@@ -36,7 +36,9 @@ def reference(vectors: Reference, method: str, params: Mapping[str, Any], seed: 
     entry = catalogue.method(method)
     recipe = {"method": method, "params": dict(params), "seed": seed if entry.is_seeded else None}
     inputs = {"vectors": vectors, "corpus": vectors.inputs["corpus"]}
-    return refer("tasks.labelled_features:compute", recipe, inputs, [entry.module], stage="featurize")
+    return refer(
+        "tasks.labelled_features:compute", recipe, inputs, entry.code("build", "INPUT"), stage="featurize"
+    )
 
 
 def compute(job: "Job") -> None:

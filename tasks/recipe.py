@@ -1,35 +1,31 @@
 """Recipes: what an artifact is made from, and the key that follows from it.
 
 A `Reference` names an artifact before it exists. Its key is the sha256 of canonical JSON of the stage, the parameters,
-the upstream keys, the syntax tree (without docstrings) of the project code that computes it, and the versions of the
-libraries that code imports. Equal keys mean equal content; a changed comment or docstring changes no key.
+the upstream keys, the digest of the definitions that its function reaches (`tasks.definitions`), and the versions of
+the libraries that these use. Equal keys mean equal content; where the function stands is no part of the key.
 """
 
-import ast
 import functools
 import hashlib
 import importlib.metadata
 import json
 import math
-import stat
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-PROJECT = Path(__file__).resolve().parent.parent
-PACKAGES = ("flows", "tasks", "featurizers", "evaluation")
-# These find, move, measure and name content; they do not shape it.
-APART = {
-    "tasks.store",
-    "tasks.files",
-    "tasks.isolate",
-    "tasks.recipe",
-    "tasks.download",
-    "tasks.catalogue",
+from tasks import definitions
+from tasks.definitions import Entry
+
+DISTRIBUTIONS = {
+    "iterstrat": "iterative-stratification",
+    "RAKE": "python-rake",
+    "sklearn": "scikit-learn",
+    "Stemmer": "PyStemmer",
+    "yaml": "pyyaml",
 }
-DISTRIBUTIONS = {"sklearn": "scikit-learn", "yaml": "pyyaml", "Stemmer": "PyStemmer", "RAKE": "python-rake"}
 ALWAYS = ("numpy", "scipy")
 
 
@@ -46,8 +42,9 @@ class Reference:
 
     @functools.cached_property
     def key(self) -> str:
-        """sha256 (64 hexadecimal digits) of the recipe."""
-        recipe = self._own_json() | {"inputs": {name: ref.key for name, ref in self.inputs.items()}}
+        """sha256 (64 hexadecimal digits) of the recipe; the function counts by its code, not by its place."""
+        own = {name: value for name, value in self._own_json().items() if name != "function"}
+        recipe = own | {"inputs": {name: ref.key for name, ref in self.inputs.items()}}
         return hashlib.sha256(canonical_json(recipe).encode()).hexdigest()
 
     @property
@@ -83,17 +80,17 @@ def refer(
     function: str,
     params: Mapping[str, Any],
     inputs: Mapping[str, Reference] | None = None,
-    modules: Iterable[str] = (),
+    uses: Iterable[Entry] = (),
     stage: str = "",
 ) -> Reference:
     """Return the reference of what `function` ("tasks.stage:compute") makes of `params` and `inputs`.
 
-    `modules` are modules (dotted names, or files) that the function loads by name, such as a method's; the stage is
-    named like the function's module unless said otherwise. Raises TypeError when a parameter is not a JSON value
-    and ValueError when a module is not there.
+    `uses` are definitions that the function looks up by name, such as a method's `build`: (module, name) or (module,
+    table, key), where a module is a dotted name or a file. The stage is named like the function's module unless said
+    otherwise. Raises TypeError when a parameter is not a JSON value and ValueError when a module is not there.
     """
-    module = function.partition(":")[0]
-    code, libraries = fingerprint((module, *modules))
+    module, _, name = function.partition(":")
+    code, libraries = fingerprint(((module, name), *uses))
     canonical_json(params)
     return Reference(stage or module.rpartition(".")[2], function, params, inputs or {}, code, libraries)
 
@@ -125,122 +122,26 @@ def _has_surrogate(text: str) -> bool:
     return any("\ud800" <= character <= "\udfff" for character in text)
 
 
-def fingerprint(modules: tuple[str, ...]) -> tuple[str, dict[str, str]]:
-    """Return the sha256 of the modules' syntax trees and the versions of the libraries they import.
+def fingerprint(entries: tuple[Entry, ...]) -> tuple[str, dict[str, str]]:
+    """Return the digest of the definitions that the entries reach, and the versions of the libraries these use.
 
-    Follows imports inside the project, wherever they stand in the file; the store is left out. Raises ValueError when
-    a module is not there.
+    Raises ValueError for a module that is not there (`tasks.definitions.trace`).
     """
-    place = (PROJECT, modules)
-    trace = _TRACES.get(place)
-    if trace is None or any(_stamp(path) != stamp for path, stamp in trace.seen.items()):
-        trace = _TRACES[place] = _trace(modules)
-    return trace.code, _versions(trace.libraries)
-
-
-@dataclass(frozen=True)
-class _Trace:
-    """What following the imports of some modules gave, and every file, there or not, that it depends on."""
-
-    code: str
-    libraries: frozenset[str]
-    seen: Mapping[Path, tuple[int, int] | None]
+    place = (definitions.PROJECT, entries)
+    found = _TRACES.get(place)
+    if found is None or any(definitions.stamp(path) != stamp for path, stamp in found.seen.items()):
+        found = _TRACES[place] = definitions.trace(entries)
+    return found.code, _versions(found.libraries)
 
 
 # A sweep asks for one fingerprint a stage thousands of times; as long as the files are the same, so is the answer.
-_TRACES: dict[tuple[Path, tuple[str, ...]], _Trace] = {}
-
-
-def _trace(modules: tuple[str, ...]) -> _Trace:
-    trees: dict[str, str] = {}
-    seen: dict[Path, tuple[int, int] | None] = {}
-    libraries = set(ALWAYS)
-    waiting = list(modules)
-    while waiting:
-        name = waiting.pop()
-        if name in trees or name in APART:
-            continue
-        seen |= {path: _stamp(path) for path in _candidates(name) if path not in seen}
-        path, stamp = next(((path, seen[path]) for path in _candidates(name) if seen[path]), (None, None))
-        if path is None or stamp is None:
-            if name in modules:
-                raise ValueError(f"a recipe's modules are files of the project, got {name}")
-            continue
-        trees[name], imported = _read(path, *stamp)
-        for module in imported:
-            if _is_dotted(module):
-                waiting.extend(_with_parents(module))
-            else:
-                libraries.add(module.partition(".")[0])
-    # A file outside the project goes by what it holds; where it lies is for the recipe's parameters to say.
-    content = sorted((name if _is_dotted(name) else "", tree) for name, tree in trees.items())
-    return _Trace(hashlib.sha256(repr(content).encode()).hexdigest(), frozenset(libraries), seen)
-
-
-def _stamp(path: Path) -> tuple[int, int] | None:
-    """Return when a file was last changed, in nanoseconds, and its bytes; None where there is no file."""
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return (status.st_mtime_ns, status.st_size) if stat.S_ISREG(status.st_mode) else None
-
-
-@functools.lru_cache(maxsize=1024)
-def _read(path: Path, mtime_ns: int, size: int) -> tuple[str, frozenset[str]]:
-    """Return the sha256 of a file's syntax tree without docstrings, and the modules it imports."""
-    tree = ast.parse(path.read_bytes(), filename=str(path))
-    imported = frozenset(_imports(tree))
-    return hashlib.sha256(ast.dump(_without_docstrings(tree)).encode()).hexdigest(), imported
-
-
-def _is_dotted(name: str) -> bool:
-    return name.partition(".")[0] in PACKAGES
-
-
-def _candidates(name: str) -> tuple[Path, ...]:
-    """Return the files that can hold a module, the first that is there does."""
-    if not _is_dotted(name):
-        return (Path(name),)
-    base = PROJECT.joinpath(*name.split("."))
-    return base.with_suffix(".py"), base / "__init__.py"
-
-
-def _with_parents(name: str) -> list[str]:
-    parts = name.split(".")
-    return [".".join(parts[: i + 1]) for i in range(len(parts))]
-
-
-def _imports(tree: ast.Module) -> set[str]:
-    names: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names.add(node.module)
-            # `from tasks import tokens` imports a module, `from tasks import InputError` a name: which it is
-            # depends on the files.
-            names.update(f"{node.module}.{alias.name}" for alias in node.names)
-    return names
-
-
-def _without_docstrings(tree: ast.Module) -> ast.Module:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            first = node.body[0] if node.body else None
-            if (
-                isinstance(first, ast.Expr)
-                and isinstance(first.value, ast.Constant)
-                and isinstance(first.value.value, str)
-            ):
-                node.body = node.body[1:]
-    return tree
+_TRACES: dict[tuple[Path, tuple[Entry, ...]], definitions.Trace] = {}
 
 
 @functools.lru_cache(maxsize=1024)
 def _versions(libraries: frozenset[str]) -> dict[str, str]:
     versions = {"python": f"{sys.version_info.major}.{sys.version_info.minor}"}
-    for name in sorted(libraries - sys.stdlib_module_names):
+    for name in sorted(libraries.union(ALWAYS) - sys.stdlib_module_names):
         versions[name] = _version(name)
     return versions
 

@@ -57,8 +57,11 @@ def reference(
         "judgments": judgments,
         "n_folds": n_folds,
     }
-    modules = [ranker.module, *([catalogue.method(ranker.method).module] if ranker.method else [])]
-    return refer("tasks.retrieve:compute", params, inputs, modules)
+    uses: list[tuple[str, ...]] = [(ranker.module, name) for name in ("score", "SEARCH_SPACE", "NEEDS")]
+    if ranker.method:
+        uses += featurize.uses(ranker.method, ranker.params)
+        uses += catalogue.method(ranker.method).code("SEARCH_SPACE")
+    return refer("tasks.retrieve:compute", params, inputs, uses)
 
 
 def compute(job: "Job") -> None:

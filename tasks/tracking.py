@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from tasks import InputError
 from tasks.catalogue import nearest
+from tasks.definitions import PROJECT
 from tasks.mlflow_server import TrackingError, require_answer
-from tasks.recipe import PROJECT
 from tasks.settings import read_settings_file, shown
 from tasks.store import locked
 

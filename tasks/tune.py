@@ -49,7 +49,20 @@ def reference(
         "fixed": dict(fixed or {}),
         "labels": dict(labels or {}),
     }
-    return refer("tasks.tune:compute", params, {"corpus": corpus, "vectors": vectors}, [entry.module])
+    uses = [*_uses(params), *(entry.code("SEARCH_SPACE") if trials or seconds else ())]
+    return refer("tasks.tune:compute", params, {"corpus": corpus, "vectors": vectors}, uses)
+
+
+def _uses(params: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """Return what is looked up by name: the method, the probe with its grids, the metric that tuning goes by."""
+    uses = featurize.uses(params["method"], params["fixed"] if "fixed" in params else params["params"])
+    if params["probe"] is not None:
+        uses.append(("evaluation.probes", "PROBES", params["probe"]))
+        uses += [("evaluation.tuning", table, params["probe"]) for table in ("C_GRIDS", "SETTING_GRIDS")]
+    metric = params["validation"].get("metric")
+    uses.append(("evaluation.metrics", "_METRICS", metric or "accuracy"))
+    uses.append(("evaluation.multilabel", "_METRICS", metric or "micro_f1_zero"))
+    return uses
 
 
 def compute(job: "Job") -> None:
@@ -76,12 +89,11 @@ def direction(job: "Job") -> int:
 
 def trial_reference(job: "Job", params: Mapping[str, Any], prune_below: list[float]) -> Reference:
     """Return the artifact of one setting's validation; params are those that differ from the method's defaults."""
-    entry = catalogue.method(job.params["method"])
     recipe = {name: job.params[name] for name in SHARED} | {
         "params": dict(params),
         "prune_below": prune_below,
     }
-    return refer("tasks.tune:cross_validate", recipe, job.inputs, [entry.module], stage="trial")
+    return refer("tasks.tune:cross_validate", recipe, job.inputs, _uses(recipe), stage="trial")
 
 
 def cross_validate(job: "Job") -> None:

@@ -30,6 +30,7 @@ ACCEPTS: Mapping[str, str | tuple[str, ...]] = {
 }
 # gensim is what faithful protocols use.
 TRAINERS = {"gensim": "tasks.skip_gram:compute", "shared": "tasks.shared_negatives:compute"}
+TRAINER = "gensim"
 
 
 def reference(vectors: Reference, params: Mapping[str, Any], seed: int) -> Reference:
@@ -44,7 +45,7 @@ def reference(vectors: Reference, params: Mapping[str, Any], seed: int) -> Refer
     """
     check(params)
     chosen = {**DEFAULTS, **params}
-    trainer = chosen.pop("trainer", "gensim")
+    trainer = chosen.pop("trainer", TRAINER)
     if trainer == "shared":
         del chosen["workers"]
     # The training is a module of its own, so that work on this page leaves the keys of what was trained alone.

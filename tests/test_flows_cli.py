@@ -24,7 +24,7 @@ from flows.cli.show import audit_in_words
 from flows.cli.store import seconds
 from flows.runs import Run, command_of
 from tasks import InputError, catalogue, rankers
-from tasks.recipe import PROJECT
+from tasks.definitions import PROJECT
 from tasks.store import Artifact, Store
 
 Command = Callable[..., Any]

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks import recipe
+from tasks import definitions, recipe
 from tasks.recipe import Reference, canonical_json, refer
 
 JSON = st.recursive(
@@ -31,7 +31,7 @@ JSON = st.recursive(
 
 
 def forget() -> None:
-    recipe._read.cache_clear()
+    definitions._read.cache_clear()
     recipe._TRACES.clear()
     recipe._version.cache_clear()
     recipe._versions.cache_clear()
@@ -52,21 +52,31 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "tasks/stage.py": (
             '"""A stage."""\n\nimport json\n\nfrom tasks import store\n\n\n'
             'def compute(job):\n    """Compute."""\n    from featurizers import method\n\n'
-            "    return method.apply(job) + 1\n"
+            "    return method.apply(job) + method.later('tasks.second:compute', store.VERSION)\n"
         ),
         "tasks/store.py": '"""Store."""\n\nVERSION = 1\n',
         "featurizers/__init__.py": "",
         "featurizers/method.py": (
-            "import yaml\n\nfrom featurizers.basis import apply\n\n__all__ = ['apply', 'yaml']\n"
+            "import json\nimport yaml\n\nfrom featurizers.basis import apply\n\n__all__ = ['apply', 'later']\n\n\n"
+            "def later(function, n):\n    return yaml.dump(function) * n\n\n\n"
+            "def unused(x):\n    return x\n"
         ),
-        "featurizers/basis.py": "def apply(x):\n    return x\n",
+        "featurizers/basis.py": (
+            "from featurizers import base\n\nSCALE = 2\nTABLE = {'a': 1}\nTABLE['b'] = 2\n\n\n"
+            "def twice(function):\n    return function\n\n\n"
+            "class Shape(base.Parent):\n    factor = SCALE\n\n    def area(self):\n"
+            "        return self.side() * TABLE['a']\n\n\n"
+            "@twice\ndef apply(x):\n    scale = 3\n    return Shape().area() + [scale for scale in x][0]\n"
+        ),
+        "featurizers/base.py": "class Parent:\n    def side(self):\n        return 1\n",
+        "tasks/second.py": "LOCAL = 1\n\n\ndef compute(job):\n    return LOCAL\n",
         "featurizers/stranger.py": "VALUE = 1\n",
     }
     for name, text in sources.items():
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
-    monkeypatch.setattr(recipe, "PROJECT", tmp_path)
+    monkeypatch.setattr(definitions, "PROJECT", tmp_path)
     return tmp_path
 
 
@@ -93,7 +103,6 @@ def test_every_part_of_the_recipe_is_in_the_key() -> None:
     references = [
         Reference("s", "m:f", {"a": 1}),
         Reference("t", "m:f", {"a": 1}),
-        Reference("s", "m:g", {"a": 1}),
         Reference("s", "m:f", {"a": 2}),
         Reference("s", "m:f", {"a": 1.0}),
         Reference("s", "m:f", {"a": True}),
@@ -106,6 +115,7 @@ def test_every_part_of_the_recipe_is_in_the_key() -> None:
         Reference("s", "m:f", {"a": 1}, {"y": up}),
     ]
     assert len({reference.key for reference in references}) == len(references)
+    assert Reference("s", "m:g", {"a": 1}).key == references[0].key  # its code counts, not its place
 
 
 def test_order_of_a_list_matters_but_a_tuple_is_a_list() -> None:
@@ -174,16 +184,32 @@ def test_a_stage_is_named_like_its_module() -> None:
 
 
 CHANGES = {
-    "a line of the stage": ("tasks/stage.py", "+ 1", "+ 2"),
-    "a line of what it imports in a function": ("featurizers/method.py", "'yaml'", "'yaml', 'json'"),
-    "a line of what that imports": ("featurizers/basis.py", "return x", "return -x"),
-    "a line of a package it stands in": ("tasks/__init__.py", "Tasks", 'Tasks."""\nX = 1\n"""More'),
+    "a line of the stage": ("tasks/stage.py", "(job) +", "(job) -"),
+    "a line of what it imports in a function": ("featurizers/method.py", "* n", "* (n + 1)"),
+    "a line of what that imports": ("featurizers/basis.py", "[0]", "[1]"),
+    "a constant that a class reads": ("featurizers/basis.py", "SCALE = 2", "SCALE = 3"),
+    "a table that is filled later": ("featurizers/basis.py", "TABLE['b'] = 2", "TABLE['b'] = 3"),
+    "a method of a base class": ("featurizers/base.py", "return 1", "return 2"),
+    "a decorator": ("featurizers/basis.py", "    return function", "    return function or None"),
+    "a function that a text names": ("tasks/second.py", "LOCAL = 1", "LOCAL = 2"),
+    "what importing a module does": ("featurizers/base.py", "class Parent", "print(1)\n\n\nclass Parent"),
+    "what a package does when it is imported": ("tasks/__init__.py", '"""\n', '"""\nprint(1)\n'),
 }
 KEEPS = {
     "a docstring of a module": ("tasks/stage.py", '"""A stage."""', '"""The same stage, said better."""'),
     "no docstring": ("tasks/stage.py", '    """Compute."""\n', ""),
-    "a comment": ("tasks/stage.py", "+ 1", "+ 1  # why"),
-    "formatting": ("tasks/stage.py", "method.apply(job) + 1", "(\n        method.apply( job )+1\n    )"),
+    "a comment": ("tasks/stage.py", "VERSION)", "VERSION)  # why"),
+    "formatting": ("tasks/stage.py", "method.apply(job) +", "method . apply( job )+"),
+    "a function that nobody calls": ("featurizers/method.py", "return x", "return -x"),
+    "an import that nobody uses": ("featurizers/method.py", "import json\n", "import os\n"),
+    "another name for a module": ("tasks/stage.py", "import method", "import method as method"),
+    "an annotation": ("featurizers/basis.py", "def apply(x):", "def apply(x: 'int') -> 'int':"),
+    "a constant of a package": ("tasks/__init__.py", '"""\n', '"""\nX = 1\n'),
+    "what only a script does": (
+        "featurizers/base.py",
+        "class",
+        "if __name__ == '__main__':\n    print(1)\n\nclass",
+    ),
     "the store": ("tasks/store.py", "VERSION = 1", "VERSION = 2"),
     "a module nobody imports": ("featurizers/stranger.py", "1", "2"),
 }
@@ -215,50 +241,83 @@ def test_a_file_that_changes_in_the_life_of_a_process_is_read_again(
     assert refer("tasks.stage:compute", {}).code != before
 
 
-def test_a_module_that_appears_is_followed_and_one_that_goes_is_not(project: Path) -> None:
-    """`from featurizers.basis import apply` takes a name of a file, or a file of that name."""
+def test_a_package_that_appears_is_followed_and_one_that_goes_is_not(project: Path) -> None:
+    """A package stands before a file of its name, as it does for Python."""
     before = refer("tasks.stage:compute", {}).code
-    new = project / "featurizers/basis/apply.py"
+    new = project / "featurizers/basis/__init__.py"
     new.parent.mkdir()
-    new.write_text("VALUE = 1\n")
+    new.write_text("def apply(x):\n    return 0\n")
     assert refer("tasks.stage:compute", {}).code != before
     new.unlink()
     assert refer("tasks.stage:compute", {}).code == before
 
 
-def test_imports_are_followed_once_as_long_as_the_files_are_the_same(
+def test_definitions_are_followed_once_as_long_as_the_files_are_the_same(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    followed: list[tuple[str, ...]] = []
-    trace = recipe._trace
-    monkeypatch.setattr(recipe, "_trace", lambda modules: followed.append(modules) or trace(modules))
+    followed: list[Any] = []
+    trace = definitions.trace
+    monkeypatch.setattr(definitions, "trace", lambda entries: followed.append(entries) or trace(entries))
     keys = {refer("tasks.stage:compute", {"k": k}).key for k in range(100)}
     assert len(keys) == 100
-    assert followed == [("tasks.stage",)]
+    assert followed == [(("tasks.stage", "compute"),)]
 
 
-def test_modules_loaded_by_name_count(project: Path) -> None:
-    assert key(modules=["featurizers.stranger"]) != key()
-    before = key(modules=["featurizers.stranger"])
+def test_definitions_looked_up_by_name_count(project: Path) -> None:
+    stranger = ("featurizers.stranger", "VALUE")
+    assert key(uses=[stranger]) != key()
+    before = key(uses=[stranger])
     edit(project / "featurizers/stranger.py", "1", "2")
-    assert key(modules=["featurizers.stranger"]) != before
+    assert key(uses=[stranger]) != before
+
+
+def test_a_name_that_is_missing_counts_once_it_appears(project: Path) -> None:
+    needs = ("featurizers.stranger", "NEEDS")
+    before = key(uses=[needs])
+    with (project / "featurizers/stranger.py").open("a") as file:
+        file.write("NEEDS = ('word_vectors',)\n")
+    assert key(uses=[needs]) != before
+
+
+@pytest.mark.parametrize("table", ["{'a': VALUE, 'b': 2}", "(Row('a', VALUE), Row('b', 2))"])
+def test_an_entry_of_a_table_counts_alone(project: Path, table: str) -> None:
+    path = project / "featurizers/stranger.py"
+    path.write_text(f"VALUE = 1\nROWS = {table}\n")
+    one, other = (("featurizers.stranger", "ROWS", name) for name in ("a", "b"))
+    before = key(uses=[one]), key(uses=[other])
+    edit(path, "VALUE = 1", "VALUE = 3")
+    assert key(uses=[one]) != before[0]
+    assert key(uses=[other]) == before[1]
+
+
+def test_an_attribute_that_cannot_be_followed_takes_the_whole_module(project: Path) -> None:
+    edit(project / "tasks/stage.py", "method.apply(job)", "getattr(method, job)")
+    before = key()
+    edit(project / "featurizers/method.py", "return x", "return -x")
+    assert key() != before
+
+
+def test_a_function_that_stands_elsewhere_is_the_same(project: Path) -> None:
+    before = key()
+    (project / "tasks/moved.py").write_text((project / "tasks/stage.py").read_text())
+    assert refer("tasks.moved:compute", {"k": 1}, stage="stage").key == before
 
 
 def test_a_file_of_the_users_counts_by_what_it_holds(project: Path, tmp_path: Path) -> None:
     mine, moved = tmp_path / "mine.py", tmp_path / "elsewhere.py"
-    mine.write_text("from featurizers import stranger\nX = 1\n")
-    moved.write_text('"""Documented."""\nfrom featurizers import stranger\nX = 1\n')
-    before = key(modules=[str(mine)])
-    assert key(modules=[str(moved)]) == before
+    mine.write_text("from featurizers import stranger\nX = stranger.VALUE\n")
+    moved.write_text('"""Documented."""\nfrom featurizers import stranger\nX = stranger.VALUE\n')
+    before = key(uses=[(str(mine), "X")])
+    assert key(uses=[(str(moved), "X")]) == before
     edit(project / "featurizers/stranger.py", "1", "2")
-    assert key(modules=[str(mine)]) != before
+    assert key(uses=[(str(mine), "X")]) != before
 
 
 def test_a_module_that_is_not_there_is_refused(project: Path) -> None:
     with pytest.raises(ValueError, match=r"tasks\.no_such_stage"):
         refer("tasks.no_such_stage:compute", {})
     with pytest.raises(ValueError, match=r"featurizers\.no_such_method"):
-        refer("tasks.stage:compute", {}, modules=["featurizers.no_such_method"])
+        refer("tasks.stage:compute", {}, uses=[("featurizers.no_such_method", "build")])
 
 
 def library_change(name: str) -> Callable[[str], str]:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tasks import InputError
-from tasks.recipe import PROJECT
+from tasks.definitions import PROJECT
 from tasks.tracking import (
     ATTEMPT_TAG,
     CELL_TAG,

@@ -113,7 +113,7 @@ def _libraries() -> Iterator[Check]:
     import shlex
     from importlib import metadata
 
-    from tasks.recipe import PROJECT
+    from tasks.definitions import PROJECT
 
     lock = PROJECT / "requirements.lock"
     text = lock.read_text("utf-8") if lock.is_file() else ""
