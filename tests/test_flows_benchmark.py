@@ -143,7 +143,12 @@ def test_changed_code_recomputes_its_method_alone_and_a_docstring_nothing(
     method.write_text(method.read_text().replace('"""', '"""Said differently: ', 1) + "\n# A comment.\n")
     assert cached() == {"binary": True, "lsi": True}
     shared = created(new_home, "ingest") | created(new_home, "vectorize")
-    method.write_text(method.read_text() + "\nEXTRA = 1\n")
+    source = method.read_text()
+    method.write_text(source + "\nEXTRA = 1\n")
+    assert cached() == {"binary": True, "lsi": True}
+    changed = source.replace("def build(", "def build(_spare: int = 0, *, ", 1)
+    assert changed != source
+    method.write_text(changed)
     assert cached() == {"binary": True, "lsi": False}
     assert created(new_home, "ingest") | created(new_home, "vectorize") == shared
 
