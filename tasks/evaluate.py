@@ -25,10 +25,15 @@ def reference(corpus: Reference, vectors: Reference, choice: Reference) -> Refer
     """
     params = {key: choice.params[key] for key in ("method", "seed", "probe", "labels")}
     inputs = {"corpus": corpus, "vectors": vectors, "choice": choice}
-    uses = featurize.uses(params["method"], choice.params["fixed"])
-    uses += [("evaluation.metrics", "_METRICS"), ("evaluation.multilabel", "_METRICS")]
-    uses += [("evaluation.probes", "PROBES", params["probe"])] if params["probe"] else []
-    return refer("tasks.evaluate:compute", params, inputs, uses)
+    metrics = [("evaluation.metrics", "_METRICS"), ("evaluation.multilabel", "_METRICS")]
+    return refer("tasks.evaluate:compute", params, inputs, [*uses(choice), *metrics])
+
+
+def uses(choice: Reference) -> list[tuple[str, ...]]:
+    """Return what training a tuned method's classifier looks up by name: the method and the probe."""
+    probe = choice.params["probe"]
+    probes = [("evaluation.probes", "PROBES", probe)] if probe else []
+    return [*featurize.uses(choice.params["method"], choice.params["fixed"]), *probes]
 
 
 def features_of(vectors: Reference, choice: "Artifact") -> Reference | None:

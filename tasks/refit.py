@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tasks import InputError, catalogue, evaluate, featurize, vectorize
+from tasks import InputError, evaluate, featurize, vectorize
 from tasks.recipe import Reference, refer
 
 if TYPE_CHECKING:
@@ -24,9 +24,7 @@ def reference(result: Reference) -> Reference:
     every = refer("tasks.refit:gather", {"dataset": dataset}, {"corpus": corpus}, stage="every_document")
     vectors = vectorize.reference(every, result.inputs["vectors"].params["rule"], False)
     inputs = {"corpus": every, "vectors": vectors, "choice": choice, "result": result}
-    return refer(
-        "tasks.refit:compute", result.params, inputs, [catalogue.method(result.params["method"]).module]
-    )
+    return refer("tasks.refit:compute", result.params, inputs, evaluate.uses(choice))
 
 
 def gather(job: "Job") -> None:
@@ -35,7 +33,7 @@ def gather(job: "Job") -> None:
     from scipy.sparse import vstack
 
     from tasks.datasets import Corpus
-    from tasks.ingest import read_corpus, write_corpus
+    from tasks.ingest import KNOWN, read_corpus, write_corpus
 
     given, about = read_corpus(job.open("corpus")), job.open("corpus").json("corpus")
     parts = (given.train_targets, given.test_targets)
@@ -49,7 +47,7 @@ def gather(job: "Job") -> None:
         name=given.name,
         notes=f"{given.notes} Training and test documents together.",
     )
-    write_corpus(job, corpus, {key: about[key] for key in ("source", "sha256", "licence", "citation")})
+    write_corpus(job, corpus, {key: about[key] for key in KNOWN})
 
 
 def compute(job: "Job") -> None:
