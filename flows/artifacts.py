@@ -23,7 +23,7 @@ from prefect.artifacts import (
 )
 
 from flows import services
-from flows.dashboard import page_of
+from flows.dashboard import page_of, runs_page
 from flows.leaderboard import HEADINGS, scale
 from tasks import InputError
 from tasks.tracking import Tracker, read_settings
@@ -153,5 +153,7 @@ def runs_address(home: Path, rows: Sequence[Mapping[str, Any]], sweep: str) -> s
     shared = set.intersection(*(set(run.data.tags) for run in runs)) if runs else set()
     tags = sorted(name for name in shared if name.startswith(f"sweep.{sweep}-"))
     if not tags:  # cells on a label budget have no runs of their own, their curves have
-        return page_of(tracker, state["address"], "curves", "tags.kind = 'label_budget'")
-    return page_of(tracker, state["address"], tags[-1].removeprefix("sweep."), f"tags.`{tags[-1]}` = '1'")
+        return runs_page(tracker, state["address"], tracker.settings.curves_experiment)
+    name, wanted = tags[-1].removeprefix("sweep."), f"tags.`{tags[-1]}` = '1'"
+    place = tracker.client.get_experiment(runs[0].info.experiment_id).name
+    return page_of(tracker, state["address"], place, name, wanted)

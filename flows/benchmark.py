@@ -12,13 +12,14 @@ from flows.cells import Cell, Index, Protocol, Request, plan, result_row, row
 from flows.engine import execute, n_workers, sweep_id
 from flows.home import home_folder
 from flows.recording import Recorder
+from flows.run_names import run_name
 from flows.spool import Entry
 from tasks.isolate import n_cores
 from tasks.leftovers import remove_leftovers
 from tasks.store import Store
 
 
-@flow(name="benchmark", flow_run_name="{name}", log_prints=False)
+@flow(name="benchmark", flow_run_name=lambda: run_name("datasets", "methods"), log_prints=False)
 def benchmark(
     datasets: list[str],
     methods: list[str],

@@ -22,33 +22,46 @@ RANKED = {
     "mlflow.experiment.primaryMetric.greaterIsBetter": "True",
 }
 NOTES = {
-    "experiment": "One run a cell (data set, method, protocol, seed), curves and rankings beside them by their tag "
-    "`kind`. A sweep's runs share the tag `sweep.<id>`; `sweep` names the last one a run was used in, to group runs by "
-    "(`&viewStateShareKey=sweeps`).",
+    "experiment": "One run a cell (data set, method, protocol, seed). A sweep's runs share the tag `sweep.<id>`; "
+    "`sweep` names the last one a run was used in.",
     "trials_experiment": "One run a trial of a search; the tag `textbench.run` is the run it was made for.",
+    "curves_experiment": "One run a label-budget curve: its steps are numbers of labelled documents.",
+    "retrieval_experiment": "One run a ranking (collection, ranker, protocol, seed).",
 }
+# A run's name says its data set, method and seed. What comes first is seen on a small screen.
+ABOUT = ["params.`protocol`", "params.`trials`", "params.`dataset`", "params.`method`", "params.`seed`"]
 COLUMNS = [
-    "params.`dataset`", "params.`method`", "params.`protocol`", "params.`seed`", "params.`trials`",
-    "metrics.`accuracy`", "metrics.`macro_f1`", "metrics.`micro_f1`", "metrics.`map`",
-    "metrics.`seconds`", "metrics.`peak_mb`", "attributes.`Dataset`", "tags.`sweep`",
+    "metrics.`accuracy`", "metrics.`macro_f1`", "metrics.`seconds`", "metrics.`micro_f1`", "metrics.`peak_mb`",
+    *ABOUT, "tags.`sweep`",
 ]  # fmt: skip
-TRIAL_COLUMNS = ["metrics.`score`", "metrics.`seconds`", "tags.`textbench.run`", "tags.`state`"]
+# Of each experiment: the columns, and what ranks its runs.
+VIEWS = {
+    "experiment": (COLUMNS, "metrics.`accuracy`"),
+    "trials_experiment": (
+        ["metrics.`score`", "metrics.`seconds`", "tags.`textbench.run`", "tags.`state`"],
+        "metrics.`score`",
+    ),
+    "curves_experiment": (
+        ["metrics.`accuracy`", "metrics.`micro_f1`", "params.`draws`", *ABOUT],
+        "metrics.`accuracy`",
+    ),
+    "retrieval_experiment": (["metrics.`map`", "metrics.`seconds`", *ABOUT, "tags.`sweep`"], "metrics.`map`"),
+}
 
 
 def arrange(tracker: Tracker) -> None:
-    """Write the experiments' kind, note, ranking metric and shared views."""
-    client, settings = tracker.client, tracker.settings
-    for name, columns, order in (
-        ("experiment", COLUMNS, "metrics.`accuracy`"),
-        ("trials_experiment", TRIAL_COLUMNS, "metrics.`score`"),
-    ):
-        tags = KIND | {
-            "mlflow.note.content": NOTES[name],
-            f"mlflow.sharedViewState.{VIEW}": view(columns, order),
-        }
-        if name == "experiment":
+    """Write the experiments' kind, note, ranking metric and shared views.
+
+    The page's own choice of columns has no metric and cannot be changed here, so the note links to the views.
+    """
+    client, names = tracker.client, tracker.settings.experiments
+    for kind, (columns, order) in VIEWS.items():
+        links = f"[Runs with the columns that matter]({_view_address(tracker, names[kind], VIEW)})."
+        tags = KIND | {f"mlflow.sharedViewState.{VIEW}": view(columns, order)}
+        if kind == "experiment":
+            links += f" [By sweep]({_view_address(tracker, names[kind], SWEEPS)})."
             tags |= RANKED | {f"mlflow.sharedViewState.{SWEEPS}": view(columns, order, group="sweep")}
-        _tag(client, getattr(settings, name), tags)
+        _tag(client, names[kind], tags | {"mlflow.note.content": f"{links}\n\n{NOTES[kind]}"})
 
 
 def _tag(client: "MlflowClient", name: str, tags: dict[str, str]) -> None:
@@ -76,16 +89,20 @@ def view(columns: list[str], order: str, wanted: str = "", group: str = "") -> s
     return f"deflate;{base64.b64encode(zlib.compress(json.dumps(state).encode())).decode()}"
 
 
-def page_of(tracker: Tracker, address: str, name: str, wanted: str) -> str:
-    """Return the address that shows the wanted runs alone, by a view of this name that is made for them."""
-    shared = view(COLUMNS, "metrics.`accuracy`", wanted)
-    _tag(tracker.client, tracker.settings.experiment, {f"mlflow.sharedViewState.{name}": shared})
-    return runs_page(tracker, address, name)
+def page_of(tracker: Tracker, address: str, experiment: str, name: str, wanted: str) -> str:
+    """Return the address that shows the wanted runs of an experiment alone, by a view of this name made for them."""
+    columns, order = next(
+        VIEWS[kind] for kind, own in tracker.settings.experiments.items() if own == experiment
+    )
+    _tag(tracker.client, experiment, {f"mlflow.sharedViewState.{name}": view(columns, order, wanted)})
+    return runs_page(tracker, address, experiment, name)
 
 
-def runs_page(tracker: Tracker, address: str, name: str = VIEW) -> str:
-    """Return the address of a view of the runs."""
-    found = tracker.client.get_experiment_by_name(tracker.settings.experiment)
-    assert found is not None, "the tracker has made it"
+def runs_page(tracker: Tracker, address: str, experiment: str = "", name: str = VIEW) -> str:
+    """Return the address of a view of an experiment's runs, without one those of cells."""
+    return f"{address}/{_view_address(tracker, experiment or tracker.settings.experiment, name)}"
+
+
+def _view_address(tracker: Tracker, experiment: str, name: str) -> str:
     query = urllib.parse.urlencode({"workflowType": "machine_learning", "viewStateShareKey": name})
-    return f"{address}/#/experiments/{found.experiment_id}/runs?{query}"
+    return f"#/experiments/{tracker.experiment(experiment)}/runs?{query}"

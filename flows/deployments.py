@@ -4,8 +4,10 @@ Each function here takes the fields of one form, runs the flow of the same name,
 the run. Choices are read from the catalogue when this module is imported, by the worker as it starts.
 """
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from prefect import flow
@@ -18,9 +20,10 @@ from flows import label_budget as budgets_flow
 from flows import retrieval as retrieval_flow
 from flows.cells import Protocol, Request, plan
 from flows.curves import curve_arguments, plan_curves
+from flows.deployment_names import FORM as NAME
 from flows.engine import task_runner
-from flows.home import home_folder
-from flows.services import NIGHTLY_CRON
+from flows.home import folder_tag, home_folder
+from flows.run_names import run_name
 from flows.suites import Part, read_suite
 from tasks import InputError, catalogue
 from tasks.rankers import names as ranker_names
@@ -47,7 +50,6 @@ else:
 QUICK = read_suite("quick")
 FEW_METHODS, FEW_RANKERS = ["tfidf", "nb"], ["bm25", "tfidf", "lm"]
 BUDGETS, EVERY_COLLECTION = [100, 200, 500, 1000, 2000, 5000], list(rankings.COLLECTIONS)
-NAME = "by-form"  # of the deployments, and how sweeps that were started here begin in MLflow
 
 
 def about(text: str, **bounds: Any) -> Any:
@@ -176,17 +178,11 @@ def shown(title: str, planned: Callable[[], Sequence[Any]], run: Callable[[], St
     return state
 
 
-def run_name(*fields: str) -> str:
-    """Return the name of the flow run that is about to begin: what it is asked for, cut to what a page can show."""
-    from prefect.runtime import flow_run
+def deployments(home: Path, cron: str | None = None, ending: str = "") -> "list[RunnerDeployment]":
+    """Return the four deployments of a results folder; `nightly` has the schedule `cron` (UTC), unless it is None.
 
-    parts = [", ".join(flow_run.parameters.get(field) or []) for field in fields]
-    text = ": ".join(part for part in parts if part)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def deployments(cron: str | None = NIGHTLY_CRON) -> "list[RunnerDeployment]":
-    """Return the four deployments; `nightly` has a schedule (UTC), unless `cron` is None."""
+    Their names end in `ending` (`flows.deployment_names`).
+    """
     from prefect.flows import EntrypointType
 
     from flows.nightly import nightly
@@ -199,8 +195,9 @@ def deployments(cron: str | None = NIGHTLY_CRON) -> "list[RunnerDeployment]":
     }
     return [
         one.to_deployment(
-            NAME if one is not nightly else "nightly",
-            tags=["textbench", *options.pop("tags")],
+            f"{NAME if one is not nightly else 'nightly'}{ending}",
+            description=f"{inspect.cleandoc(one.description)}\n\nResults: `{home}`",
+            tags=["textbench", folder_tag(home), *options.pop("tags")],
             entrypoint_type=EntrypointType.MODULE_PATH,
             enforce_parameter_schema=True,
             paused=False,  # the last worker paused it as it ended

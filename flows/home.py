@@ -1,12 +1,14 @@
 """Where results live: one folder for the store, the tracking database, the Prefect server and the logs."""
 
 import os
+import socket
 from pathlib import Path
 
 from tasks import InputError
 
 VARIABLE = "TEXTBENCH_HOME"
 DEFAULT = ".textbench"
+FOLDER_TAG = "folder:"
 
 
 def home_folder() -> Path:
@@ -29,3 +31,8 @@ def home_folder() -> Path:
             f"set {VARIABLE} to a folder that can"
         ) from error
     return home
+
+
+def folder_tag(home: Path) -> str:
+    """Return the tag of a results folder's runs and deployments on Prefect's server: `folder:HOSTNAME:PATH`."""
+    return f"{FOLDER_TAG}{socket.gethostname()}:{home}"

@@ -19,14 +19,15 @@ from flows.curves import Curve, plan_curves, summarise
 from flows.engine import execute, n_workers
 from flows.home import home_folder
 from flows.recording import Recorder
+from flows.run_names import run_name
 from flows.spool import Entry, curve_entry
 from tasks.files import write_json
 from tasks.leftovers import remove_leftovers
 from tasks.store import Store
-from tasks.tracking import ATTEMPT_TAG, CELL_TAG, git_commit
+from tasks.tracking import ATTEMPT_TAG, CELL_TAG, KIND_TAG, git_commit
 
 
-@flow(name="label_budget", flow_run_name="{name}", log_prints=False)
+@flow(name="label_budget", flow_run_name=lambda: run_name("datasets", "methods"), log_prints=False)
 def label_budget(
     datasets: list[str],
     methods: list[str],
@@ -115,7 +116,7 @@ class CurveRecorder(Recorder[Cell]):
         picture.parent.mkdir(parents=True, exist_ok=True)
         draw(curves, picture)
         about = {"dataset": dataset, "protocol": cell.protocol, "seed": cell.seed, "trials": cell.trials}
-        tags = {"kind": "label_budget", "git.commit": git_commit(), ATTEMPT_TAG: "first"}
+        tags = {KIND_TAG: "label_budget", "git.commit": git_commit(), ATTEMPT_TAG: "first"}
         return [
             self.write(curve_entry(
                 f"{dataset} {curve.method} by labels",

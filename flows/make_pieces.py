@@ -10,13 +10,14 @@ from flows.engine import execute
 from flows.home import home_folder
 from flows.pieces import Piece, plan_pieces
 from flows.recording import announce
+from flows.run_names import run_name
 from flows.squares import empty_row, spent
 from tasks.isolate import n_cores, warm
 from tasks.leftovers import remove_leftovers
 from tasks.store import Store
 
 
-@flow(name="pieces", flow_run_name="{name}", log_prints=False)
+@flow(name="pieces", flow_run_name=lambda: run_name("stages", "datasets", "methods"), log_prints=False)
 def pieces(
     stages: list[str],
     datasets: list[str],

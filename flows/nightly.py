@@ -11,9 +11,10 @@ from prefect.states import Failed, State
 from flows import artifacts, nights
 from flows import benchmark as sweeps
 from flows.cells import Request, plan
-from flows.deployments import QUICK, DataSets, Methods, Protocols, Seeds, Trials, about, run_name
+from flows.deployments import QUICK, DataSets, Methods, Protocols, Seeds, Trials, about
 from flows.engine import task_runner
 from flows.home import home_folder
+from flows.run_names import run_name
 from tasks import InputError
 
 NAME = "nightly"

@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Collection
+from pathlib import Path
 
 from tasks import InputError
 
@@ -92,3 +93,17 @@ def choose(
     if asked is not None:
         raise InputError(f"{option}: port {wanted} on {host} is in use; {other} is free: {option} {other}")
     return other, f"port {wanted} on {host} is in use; taking {other} instead ({option} chooses another)"
+
+
+def remembered(path: Path) -> int | None:
+    """Return the port that `path` holds, None where it holds none."""
+    try:
+        port = int(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    return port if 1 <= port <= 65535 else None
+
+
+def remember(path: Path, port: int) -> None:
+    """Keep a port in `path` for the next time."""
+    path.write_text(f"{port}\n", "utf-8")

@@ -11,12 +11,14 @@ from flows.engine import execute, n_workers, sweep_id
 from flows.home import home_folder
 from flows.rankings import TRIALS, Cell, Protocol, Request, index, plan, result_row, row
 from flows.recording import Recorder
+from flows.run_names import run_name
 from tasks.leftovers import remove_leftovers
 from tasks.retrieve import N_FOLDS
 from tasks.store import Store
+from tasks.tracking import KIND_TAG, RETRIEVAL
 
 
-@flow(name="retrieval", flow_run_name="{name}", log_prints=False)
+@flow(name="retrieval", flow_run_name=lambda: run_name("collections", "rankers"), log_prints=False)
 def retrieval(
     collections: list[str],
     rankers: list[str],
@@ -62,7 +64,7 @@ class RankingRecorder(Recorder[Cell]):
 
     def tags(self, cell: Cell) -> dict[str, str]:
         """Return the tags of a cell's run; its kind keeps it apart from those of sweeps."""
-        return super().tags(cell) | {"kind": "retrieval"}
+        return super().tags(cell) | {KIND_TAG: RETRIEVAL}
 
     def files(self, cell: Cell) -> dict[str, Path]:
         """Return the ranking in TREC's format, the measures of each query, and what was chosen."""

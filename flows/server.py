@@ -1,23 +1,28 @@
 """The Prefect server that textbench uses: the configured one, or its own, started once and kept.
 
-Own server: database, settings and log in `<home>/prefect`, a port of the system's choice on 127.0.0.1, and a
-supervisor (`flows.supervisor`) that stops it when nobody has used it for a while. Three files make this safe:
+Own server: one for all results folders of a user on this machine (`folder`), or one for each where
+`$TEXTBENCH_PREFECT` is own. It has a database, settings and a log, a port on 127.0.0.1, and a supervisor
+(`flows.supervisor`) that stops it when nobody has used it for a while. These files make this safe:
 
 - `start.lock`   held while a server is being started or stopped, so that two commands at once start one;
 - `running.lock` held by the supervisor all its life. A lock dies with its holder, so whatever `server.json`
   says, a server is there exactly when this lock is taken: no stale state or reused process id misleads;
-- `users.lock`   held shared by every command at work; its time of change is when the server was last used.
+- `users.lock`   held shared by every command at work; its time of change is when the server was last used;
+- `folders/`     a file for each results folder, which holds its path, and is locked and changed in the same way;
+- `port`         where the page was when `textbench up` last showed it: the next server listens there again.
 
 Importing this module is cheap: Prefect is imported by nothing here.
 """
 
 import fcntl
+import hashlib
 import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import tomllib
@@ -25,7 +30,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,6 +43,8 @@ IDLE_VARIABLE = "TEXTBENCH_SERVER_IDLE_SECONDS"
 IDLE_SECONDS = 1800.0
 # The address that `environment` hands out: what equals it is ours, not something the user configured.
 OWN_VARIABLE = "TEXTBENCH_SERVER_API_URL"
+WHOSE_VARIABLE = "TEXTBENCH_PREFECT"
+SHARED, OWN = "shared", "own"
 STOP_SECONDS = 10.0  # how long a server may take to stop before it is killed
 CONFIGURED_SECONDS = 10.0  # how long a configured server, which ought to be up, may take to answer
 LOG_LINES = 8  # shown when a server dies at start
@@ -64,7 +71,25 @@ class ServerInfo:
 
 
 def folder(home: Path) -> Path:
-    """Return `<home>/prefect`, where the server keeps its database, log and locks."""
+    """Return where the server of a results folder keeps its database, log and locks.
+
+    That is `textbench/prefect/<hostname>` among the user's states (`~/.local/state` on Linux), for home folders may be
+    shared by machines, and `<home>/prefect` where `$TEXTBENCH_PREFECT` is own. Raises InputError for another value.
+    """
+    whose = os.environ.get(WHOSE_VARIABLE) or SHARED
+    if whose == OWN:
+        return own_folder(home)
+    if whose != SHARED:
+        raise InputError(
+            f"{WHOSE_VARIABLE} must be {SHARED} (a server for all results folders) or {OWN}, got {whose!r}"
+        )
+    from platformdirs import user_state_path
+
+    return user_state_path("textbench", appauthor=False) / "prefect" / socket.gethostname()
+
+
+def own_folder(home: Path) -> Path:
+    """Return `<home>/prefect`, where a results folder has a server of its own, as all once had."""
     return home / "prefect"
 
 
@@ -120,21 +145,23 @@ def environment(home: Path, api_url: str) -> dict[str, str]:
     return quiet | own
 
 
-def start(home: Path, host: str = HOST, port: int = 0) -> ServerInfo:
+def start(home: Path, host: str = HOST, port: int | None = None) -> ServerInfo:
     """Find the server to use, or begin to start one, and return at once: `wait` waits until it answers.
 
-    A new one listens on `host` and `port`, 0 for any that is free. Raises InputError when the settings are bad or
-    the port is in use, and ServerError when a server is there but does not say where.
+    A new one listens on `host` and `port`; without one on the port of the last `textbench up`, or any that is free.
+    Raises InputError when the settings are bad or the port is in use, and ServerError when a server is there but does
+    not say where.
     """
     url = configured_api_url()
     if url is not None:
         return ServerInfo(home, url, url.removesuffix("/api"), None, None, False, True)
     idle_seconds()  # a bad value is reported here, not by the supervisor into its log
-    folder(home).mkdir(parents=True, exist_ok=True)
+    place = folder(home)
+    place.mkdir(parents=True, exist_ok=True)
     deadline = time.monotonic() + STOP_SECONDS
     while time.monotonic() < deadline:
-        with locks.held(folder(home) / "start.lock"):
-            lock = locks.take(folder(home) / "running.lock")
+        with locks.held(place / "start.lock"):
+            lock = locks.take(place / "running.lock")
             if lock is not None:
                 try:
                     state = _spawn(home, lock, host, port)
@@ -142,11 +169,11 @@ def start(home: Path, host: str = HOST, port: int = 0) -> ServerInfo:
                     os.close(lock)  # the supervisor has its own copy
                 return _info(home, state, started_here=True)
             touch(home)
-            state = read_state(home)
+            state = read_state(place)
             if state:
                 return _info(home, state, started_here=False)
         time.sleep(0.1)  # its state was deleted by somebody; the supervisor notices and stops
-    raise ServerError(f"a Prefect server runs in {folder(home)} but its server.json is gone; stop it by hand")
+    raise ServerError(f"a Prefect server runs in {place} but its server.json is gone; stop it by hand")
 
 
 def wait(info: ServerInfo, timeout: float = 90.0) -> ServerInfo:
@@ -162,15 +189,19 @@ def wait(info: ServerInfo, timeout: float = 90.0) -> ServerInfo:
 def _poll(info: ServerInfo, timeout: float) -> None:
     deadline = time.monotonic() + timeout
     while not healthy(info.api_url):
-        if not info.configured and not _running(info.home):
-            raise ServerError(f"the Prefect server ended while it was starting:\n{_log_tail(info.home)}")
+        if not info.configured and not _running(folder(info.home)):
+            raise ServerError(
+                f"the Prefect server ended while it was starting:\n{_log_tail(folder(info.home))}"
+            )
         if time.monotonic() > deadline and info.configured:
             raise ServerError(
                 f"the configured Prefect server {info.api_url} does not answer; start it, or unset "
                 "PREFECT_API_URL (environment or Prefect profile) and textbench starts one of its own"
             )
         if time.monotonic() > deadline:
-            raise ServerError(f"no answer from {info.api_url} in {timeout:g} s:\n{_log_tail(info.home)}")
+            raise ServerError(
+                f"no answer from {info.api_url} in {timeout:g} s:\n{_log_tail(folder(info.home))}"
+            )
         time.sleep(0.05)
 
 
@@ -193,7 +224,8 @@ def status(home: Path) -> dict[str, Any]:
     url = configured_api_url()
     if url is not None:
         return {"address": url, "healthy": healthy(url), "pid": None, "configured": True}
-    state = read_state(home) if _running(home) else None
+    place = folder(home)
+    state = read_state(place) if _running(place) else None
     if not state:
         return {"address": None, "healthy": False, "pid": None, "configured": False}
     return {
@@ -204,35 +236,66 @@ def status(home: Path) -> dict[str, Any]:
     }
 
 
-def stop(home: Path) -> bool:
-    """Stop our server: SIGTERM, then SIGKILL. A configured one is left alone.
+def folders(home: Path) -> dict[Path, bool]:
+    """Return the results folders that have used our server since it started, and whether each uses it now."""
+    place = folder(home)
+    if configured_api_url() is not None or not _running(place):
+        return {}
+    with locks.held(place / "start.lock"):
+        return _folders(place)
 
-    Returns whether one was running. Raises ServerError when it cannot be stopped.
+
+def _folders(place: Path) -> dict[Path, bool]:
+    """Return what `folders` does; call it under the start lock, as two who try a lock at once mislead each other."""
+    found, started = {}, read_state(place).get("started", 0.0)
+    for path in (place / "folders").glob("*"):
+        is_used = not locks.is_free(path)
+        if is_used or path.stat().st_mtime >= started:
+            found[Path(path.read_text("utf-8"))] = is_used
+    return dict(sorted(found.items()))
+
+
+def stop(home: Path, everything: bool = False) -> bool:
+    """Stop our server, and first one of this results folder's own: SIGTERM, then SIGKILL.
+
+    One that other results folders use now is stopped only with `everything`; a configured one is left alone. Returns
+    whether one was stopped. Raises ServerError when it cannot be.
     """
-    if not folder(home).exists():
-        return False
-    with locks.held(folder(home) / "start.lock"):
-        state = read_state(home)
-        was_running = not _released(home)
+    places = dict.fromkeys((own_folder(home), folder(home)))
+    stopped = [_stop(place, None if everything else home) for place in places if place.exists()]
+    return any(stopped)
+
+
+def _stop(place: Path, home: Path | None) -> bool:
+    """Stop the server in `place`, unless others than `home`, if one is given, use it now."""
+    with locks.held(place / "start.lock"):
+        state = read_state(place)
+        was_running = not _released(place)
+        if was_running and home and any(used for user, used in _folders(place).items() if user != home):
+            return False
         if was_running and state:
             os.kill(state["pid"], signal.SIGTERM)
         # Without a state the supervisor stops by itself, within a second.
-        if was_running and not _released(home, STOP_SECONDS):
+        if was_running and not _released(place, STOP_SECONDS):
             if not state:
-                raise ServerError(
-                    f"the Prefect server in {folder(home)} does not stop and its pid is unknown"
-                )
+                raise ServerError(f"the Prefect server in {place} does not stop and its pid is unknown")
             os.kill(state["pid"], signal.SIGKILL)  # the server dies with its supervisor
-            _released(home, STOP_SECONDS)
-        state_path(home).unlink(missing_ok=True)
+            _released(place, STOP_SECONDS)
+        state_path(place).unlink(missing_ok=True)
     return was_running
 
 
 @contextmanager
 def hold(home: Path) -> Iterator[None]:
-    """Keep the server from its idle shutdown as long as this context, or the process, lives."""
-    folder(home).mkdir(parents=True, exist_ok=True)
-    with locks.held(folder(home) / "users.lock", fcntl.LOCK_SH):
+    """Keep the server as long as this context, or the process, lives: from its idle shutdown and from other folders.
+
+    Held before `start` it leaves no moment in which another results folder could stop the server.
+    """
+    touch(home)
+    with (
+        locks.held(folder(home) / "users.lock", fcntl.LOCK_SH),
+        locks.held(_user(home), fcntl.LOCK_SH),
+    ):
         touch(home)
         try:
             yield
@@ -241,8 +304,21 @@ def hold(home: Path) -> Iterator[None]:
 
 
 def touch(home: Path) -> None:
-    """Note that the server is used now."""
+    """Note that the server is used now, and by this results folder."""
+    user = _user(home)
+    user.parent.mkdir(parents=True, exist_ok=True)
+    if not user.exists():
+        with tempfile.NamedTemporaryFile("w", dir=folder(home), encoding="utf-8") as file:
+            file.write(str(home))
+            file.flush()
+            with suppress(FileExistsError):
+                os.link(file.name, user)  # whole at once, and never another file, whose lock nobody holds
+    user.touch()
     (folder(home) / "users.lock").touch()
+
+
+def _user(home: Path) -> Path:
+    return folder(home) / "folders" / hashlib.sha256(str(home).encode()).hexdigest()[:16]
 
 
 def idle_seconds() -> float:
@@ -257,48 +333,51 @@ def idle_seconds() -> float:
     return seconds
 
 
-def state_path(home: Path) -> Path:
-    """Return the path of `server.json`: pid, port, api_url and start time of our server."""
-    return folder(home) / "server.json"
+def state_path(place: Path) -> Path:
+    """Return the path of `server.json` in the server's folder: pid, port, api_url and start time of our server."""
+    return place / "server.json"
 
 
-def read_state(home: Path) -> dict[str, Any]:
+def read_state(place: Path) -> dict[str, Any]:
     """Return what `server.json` says, empty when missing or damaged; it is true only while a server runs."""
+    kinds = {"pid": int, "port": int, "api_url": str, "started": float}
     try:
-        state = json.loads(state_path(home).read_text(encoding="utf-8"))
-        return {"pid": int(state["pid"]), "port": int(state["port"]), "api_url": str(state["api_url"])}
+        state = json.loads(state_path(place).read_text(encoding="utf-8"))
+        return {name: kind(state[name]) for name, kind in kinds.items()}
     except (OSError, ValueError, KeyError, TypeError):
         return {}
 
 
-def _spawn(home: Path, lock: int, host: str, port: int) -> dict[str, Any]:
+def _spawn(home: Path, lock: int, host: str, port: int | None) -> dict[str, Any]:
     """Start the supervisor with the lock that says it runs and a socket whose port nobody else can take."""
-    with _listener(host, port) as listener:
+    place, started = folder(home), time.time()
+    with _listener(place, host, port) as listener:
         port = listener.getsockname()[1]
         api_url = f"http://{ports.reached_at(host)}:{port}/api"
         touch(home)
-        with (folder(home) / "server.log").open("wb") as log:
+        with (place / "server.log").open("wb") as log:
             supervisor = subprocess.Popen(
-                [sys.executable, "-m", "flows.supervisor", str(home), str(lock), str(listener.fileno())],
+                [sys.executable, "-m", "flows.supervisor", str(place), str(lock), str(listener.fileno())],
                 pass_fds=(lock, listener.fileno()),
                 env=os.environ | _server_environment(home, api_url, host, port),
-                cwd=folder(home),  # Prefect reads settings from its working folder: not from the user's
+                cwd=place,  # Prefect reads settings from its working folder: not from the user's
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,  # an interrupted command must not take the server along
             )
     threading.Thread(target=supervisor.wait, daemon=True).start()  # reap it, should it end before us
-    state = {"pid": supervisor.pid, "port": port, "api_url": api_url, "started": time.time()}
+    state = {"pid": supervisor.pid, "port": port, "api_url": api_url, "started": started}
     from tasks.files import write_json  # its imports are for those who start a server
 
-    write_json(state_path(home), state)
+    write_json(state_path(place), state)
     return state
 
 
-def _listener(host: str, port: int) -> socket.socket:
+def _listener(place: Path, host: str, port: int | None) -> socket.socket:
+    last = ports.remembered(place / "port") if port is None else None
     try:
-        return ports.listen(host, port)
+        return ports.listen(host, last if last and ports.is_free(host, last) else port or 0)
     except OSError as error:
         raise InputError(f"port {port} on {host} cannot be listened on: {error.strerror}") from error
 
@@ -322,22 +401,22 @@ def _info(home: Path, state: dict[str, Any], started_here: bool) -> ServerInfo:
     return ServerInfo(home, url, url.removesuffix("/api"), state["pid"], state["port"], started_here, False)
 
 
-def _running(home: Path) -> bool:
+def _running(place: Path) -> bool:
     """Say whether a supervisor lives. Under the start lock: two who try a lock at once mislead each other."""
-    if not folder(home).exists():
+    if not place.exists():
         return False
-    with locks.held(folder(home) / "start.lock"):
-        return not _released(home)
+    with locks.held(place / "start.lock"):
+        return not _released(place)
 
 
-def _released(home: Path, seconds: float = 0.0) -> bool:
+def _released(place: Path, seconds: float = 0.0) -> bool:
     """Say whether `running.lock` is free, waiting for it at most `seconds`; call it under the start lock."""
-    return locks.is_free(folder(home) / "running.lock", seconds)
+    return locks.is_free(place / "running.lock", seconds)
 
 
-def _log_tail(home: Path) -> str:
+def _log_tail(place: Path) -> str:
     try:
-        lines = (folder(home) / "server.log").read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = (place / "server.log").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError as error:
         return f"no log: {error}"
     return "\n".join(lines[-LOG_LINES:])

@@ -181,13 +181,16 @@ def mlflow_address(home: Path, uri: str, run_id: str | None = None) -> str | Non
 def status(home: Path) -> dict[str, dict[str, Any]]:
     """Return `prefect`, `worker` and `mlflow`, each with `address`, `healthy`, `pid` and `configured`.
 
-    The address of the worker is that of the server it works for, and it has `nightly`, the schedule, too. `page` is
+    The address of the worker is that of the server it works for, and it has `nightly`, the schedule, too. Our Prefect
+    server has `folders`, those that have used it since it started, and whether they do so now. `page` is
     what to open in a browser. What does not run has None for its address, what the user runs himself for its pid; what
     is configured and has no address is switched off.
     """
     prefect = server.status(home)
     page = prefect["address"].removesuffix("/api") if prefect["address"] else None
-    return {"prefect": prefect | {"page": page}, WORKER: _worker_status(home), MLFLOW: _mlflow_status(home)}
+    served = {str(folder): is_used for folder, is_used in server.folders(home).items()}
+    found = {"prefect": prefect | {"page": page, "folders": served}}
+    return found | {WORKER: _worker_status(home), MLFLOW: _mlflow_status(home)}
 
 
 def _worker_status(home: Path) -> dict[str, Any]:
@@ -211,14 +214,17 @@ def _mlflow_status(home: Path) -> dict[str, Any]:
     return found | {"configured": False, "page": state.get("page")}
 
 
-def stop(home: Path) -> list[str]:
+def stop(home: Path, everything: bool = False) -> list[str]:
     """Stop the worker, MLflow's page and the Prefect server, in this order; return the names of those that ran.
 
-    A run the worker has begun is ended and shown as Crashed. Servers that the user configured are left alone. Raises
-    ServerError when one cannot be stopped.
+    The Prefect server stays while other results folders use it; with `everything` it is stopped with their workers
+    and pages. A run a worker has begun is ended and shown as Crashed. Servers that the user configured are left alone.
+    Raises ServerError when one cannot be stopped.
     """
+    others = [other for other in server.folders(home) if other != home] if everything else []
     names = [name for name in (WORKER, MLFLOW) if _end(home, name)]
-    return [*names, *(["prefect"] if server.stop(home) else [])]
+    names += [f"{name} of {other}" for other in others for name in (WORKER, MLFLOW) if _end(other, name)]
+    return [*names, *(["prefect"] if server.stop(home, everything) else [])]
 
 
 def _end(home: Path, name: str) -> bool:

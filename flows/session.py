@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from flows import server
@@ -21,10 +21,7 @@ def opened(home: Path) -> Iterator[server.ServerInfo]:
 
     The server may still be starting when this returns: `server.wait` before the first flow.
     """
-    info = server.start(home)
-    os.environ.update(server.environment(home, info.api_url) | LOGGING)
-    if info.configured:
-        yield info
-        return
-    with server.hold(home):
+    with nullcontext() if server.configured_api_url() else server.hold(home):
+        info = server.start(home)
+        os.environ.update(server.environment(home, info.api_url) | LOGGING)
         yield info

@@ -1,6 +1,6 @@
 """The supervisor of textbench's own Prefect server: a small process that stops it when nobody needs it.
 
-`python -m flows.supervisor HOME LOCK SOCKET` is started by `flows.server`, which hands over two descriptors:
+`python -m flows.supervisor FOLDER LOCK SOCKET` is started by `flows.server`, which hands over two descriptors:
 the lock that says a server runs, and the socket to listen on. The server is its child and cannot outlive it.
 """
 
@@ -17,42 +17,42 @@ import time
 from pathlib import Path
 from typing import NoReturn
 
-from flows.server import folder, idle_seconds, read_state, state_path
+from flows.server import idle_seconds, read_state, state_path
 
 TICK_SECONDS = 0.5
 GRACE_SECONDS = 3.0
 
 
-def supervise(home: Path, listener: int) -> None:
+def supervise(place: Path, listener: int) -> None:
     """Run the server until it ends, is unused for too long, loses its state file, or we are told to stop."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    command = [sys.executable, "-m", "flows.supervisor", "--serve", str(home), str(listener)]
+    command = [sys.executable, "-m", "flows.supervisor", "--serve", str(place), str(listener)]
     # The server reads from a pipe whose other end only this process has, so it learns of our end in any case.
     with subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=(listener,)) as server:
         try:
             os.close(listener)
-            _watch(home, server)
+            _watch(place, server)
         finally:
-            _forget(home)
+            _forget(place)
             _end(server)
 
 
-def _watch(home: Path, server: "subprocess.Popen[bytes]") -> None:
+def _watch(place: Path, server: "subprocess.Popen[bytes]") -> None:
     started, last_used = time.monotonic(), time.time()
     while server.poll() is None:
         # Without a state nobody finds this server; whoever started us has long written it.
-        if read_state(home).get("pid") != os.getpid() and time.monotonic() - started > GRACE_SECONDS:
+        if read_state(place).get("pid") != os.getpid() and time.monotonic() - started > GRACE_SECONDS:
             return
-        last_used = max(last_used, _last_used(home))
-        if time.time() - last_used > idle_seconds() and _retire(home):
+        last_used = max(last_used, _last_used(place))
+        if time.time() - last_used > idle_seconds() and _retire(place):
             return
         time.sleep(TICK_SECONDS)
 
 
-def _last_used(home: Path) -> float:
+def _last_used(place: Path) -> float:
     """Return when the server was last used: now, while any command holds `users.lock`."""
     try:
-        with (folder(home) / "users.lock").open("ab") as users:
+        with (place / "users.lock").open("ab") as users:
             fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return os.fstat(users.fileno()).st_mtime
     except BlockingIOError:
@@ -61,22 +61,22 @@ def _last_used(home: Path) -> float:
         return 0.0
 
 
-def _retire(home: Path) -> bool:
+def _retire(place: Path) -> bool:
     """Withdraw the state unless somebody is just now finding the server; say whether it was withdrawn."""
     try:
-        with (folder(home) / "start.lock").open("ab") as lock:
+        with (place / "start.lock").open("ab") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if time.time() - _last_used(home) <= idle_seconds():
+            if time.time() - _last_used(place) <= idle_seconds():
                 return False
-            _forget(home)
+            _forget(place)
             return True
     except OSError:
         return False
 
 
-def _forget(home: Path) -> None:
-    if read_state(home).get("pid") == os.getpid():
-        state_path(home).unlink(missing_ok=True)
+def _forget(place: Path) -> None:
+    if read_state(place).get("pid") == os.getpid():
+        state_path(place).unlink(missing_ok=True)
 
 
 def _end(server: "subprocess.Popen[bytes]") -> None:
@@ -87,13 +87,13 @@ def _end(server: "subprocess.Popen[bytes]") -> None:
         server.kill()
 
 
-def serve(home: Path, listener: int) -> None:
+def serve(place: Path, listener: int) -> None:
     """Run Prefect's API and page on a bound socket, until SIGTERM or the supervisor's end."""
     # What importing Prefect makes, stays: collecting garbage meanwhile would take a tenth of the start.
     gc.disable()
     import prefect.server.database
 
-    migration = _migrate() if not (folder(home) / "prefect.db").exists() else None
+    migration = _migrate() if not (place / "prefect.db").exists() else None
     _die_with_supervisor()
     import prefect.main  # noqa: F401
     import uvicorn

@@ -14,7 +14,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flows import server, services
+from flows import locks, server, services
 from flows.session import LOGGING
 
 if TYPE_CHECKING:
@@ -39,11 +39,15 @@ def work(home: Path, api_url: str, cron: str | None) -> None:
         from prefect.runner import Runner
 
         from flows.abandoned import crash_abandoned_runs
+        from flows.deployment_names import ending, owners
         from flows.deployments import deployments
 
         # Two runs at once would take each other's cores, and the seconds of both would be wrong.
         runner = Runner(name="textbench", limit=1, query_seconds=POLL_SECONDS, pause_on_shutdown=True)
-        made: list[Any] = [runner.add_deployment(deployment) for deployment in deployments(cron)]
+        place = services.folder(home) if configured else server.folder(home)
+        with locks.held(place / "deployments.lock"):  # two folders at once choose two names
+            own = deployments(home, cron, ending(home, asyncio.run(owners())))
+            made: list[Any] = [runner.add_deployment(deployment) for deployment in own]
         crash_abandoned_runs()
         asyncio.run(_crash_unfinished(made))
         services.write_state(

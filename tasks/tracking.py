@@ -32,6 +32,9 @@ RUN_TAG = "textbench.run"  # of a trial: the run it belongs to
 ERROR_TAG = "error"
 DATA_TAG = "sha256."  # and the name of a file of the data set
 CORPUS_TAG = "corpus."  # and what tells the documents from others: `tasks.ingest.identity`
+KIND_TAG = "kind"  # of what is no cell of a sweep
+RETRIEVAL = "retrieval"  # the kind of rankings
+REPORTS = "textbench-reports"  # the experiment of reports and suites: what is made of runs
 Tags = Mapping[str, str]
 Points = Mapping[tuple[str, int], float]
 NONE = "none"  # for a tracking_uri: runs are kept in the results folder alone
@@ -56,9 +59,16 @@ class Settings:
     tracking_uri: str = "sqlite:///mlflow.db"
     experiment: str = "textbench"
     trials_experiment: str = "textbench-trials"
+    curves_experiment: str = "textbench-curves"
+    retrieval_experiment: str = "textbench-retrieval"
     artifact_root: str = "mlartifacts"
     log_predictions: bool = True
     when_down: str = "stop"
+
+    @property
+    def experiments(self) -> dict[str, str]:
+        """The names of the experiments, by their keys."""
+        return {field.name: getattr(self, field.name) for field in fields(self) if "experiment" in field.name}
 
     @property
     def is_on(self) -> bool:
@@ -155,10 +165,8 @@ class Tracker:
             with self._only_one():
                 self._require_database()
                 self._client = MlflowClient(tracking_uri=uri)
-                self._experiments = {
-                    name: self._experiment(name)
-                    for name in (self.settings.experiment, self.settings.trials_experiment)
-                }
+                names = self.settings.experiments.values()
+                self._experiments = {name: self.experiment(name) for name in names}
         except (MlflowException, SQLAlchemyError, sqlite3.Error, OSError) as error:
             raise TrackingError(f"MLflow at {uri} cannot be used: {str(error).splitlines()[0]}") from error
 
@@ -183,7 +191,8 @@ class Tracker:
             with contextlib.closing(sqlite3.connect(uri.removeprefix("sqlite:///"))) as connection:
                 connection.execute("SELECT count(*) FROM sqlite_master")
 
-    def _experiment(self, name: str) -> str:
+    def experiment(self, name: str) -> str:
+        """Return the id of the experiment of this name, made if missing, restored if deleted."""
         client = self.client
         found = client.get_experiment_by_name(name)
         if found is None:
@@ -215,7 +224,9 @@ class Tracker:
         # The run is written when it is over; MLflow's duration shall be what its stages took.
         begun = now - int(1000 * sum(row["seconds"].values()))
         name = f"{row['dataset']} {row['method']} seed {row['seed']}"
-        run_id = self._adopt(tags, params) or self._create(name, begun, tags)
+        is_ranking = tags.get(KIND_TAG) == RETRIEVAL
+        place = self.settings.retrieval_experiment if is_ranking else self.settings.experiment
+        run_id = self._adopt(tags, params, place) or self._create(name, begun, tags, place)
         numbers = dict(row["metrics"])
         numbers |= {f"seconds_{stage}": value for stage, value in row["seconds"].items()}
         if row["seconds"]:
@@ -231,9 +242,14 @@ class Tracker:
         client.set_terminated(run_id, "FAILED" if row["error"] else "FINISHED")
         return run_id
 
-    def _adopt(self, tags: Tags, params: Mapping[str, str]) -> str | None:
+    def _adopt(self, tags: Tags, params: Mapping[str, str], experiment: str) -> str | None:
+        """Return the run that an earlier attempt began, if there is one.
+
+        Curves and rankings may be in the experiment of cells, where all of them once were.
+        """
+        places = dict.fromkeys(self._experiments[name] for name in (experiment, self.settings.experiment))
         wanted = " and ".join(f"tags.`{name}` = '{tags[name]}'" for name in (CELL_TAG, ATTEMPT_TAG))
-        found = self.client.search_runs([self._experiments[self.settings.experiment]], wanted, max_results=1)
+        found = self.client.search_runs(list(places), wanted, max_results=1)
         if not found:
             return None
         run_id = found[0].info.run_id
@@ -253,10 +269,9 @@ class Tracker:
             data_set = Dataset(name, digest, source_type="textbench", source=json.dumps(digests))
             self.client.log_inputs(run_id, [DatasetInput(data_set)])
 
-    def _create(self, name: str, begun: int, tags: Tags) -> str:
-        experiment = self._experiments[self.settings.experiment]
+    def _create(self, name: str, begun: int, tags: Tags, experiment: str) -> str:
         own = {CELL_TAG: tags[CELL_TAG], ATTEMPT_TAG: tags[ATTEMPT_TAG]}
-        return str(self.client.create_run(experiment, begun, own, name).info.run_id)
+        return str(self.client.create_run(self._experiments[experiment], begun, own, name).info.run_id)
 
     def _log(self, run_id: str, points: Points, now: int, params: Mapping[str, Any], tags: Tags) -> None:
         """Add to a run in one request; `points` are its metrics by name and step."""
@@ -307,7 +322,8 @@ class Tracker:
         Like a cell it is known by two of its tags: what an earlier attempt began is finished.
         """
         client, about = self.client, {key: str(value) for key, value in params.items()}
-        run_id = self._adopt(tags, about) or self._create(name, int(time.time() * 1000), tags)
+        place = self.settings.curves_experiment
+        run_id = self._adopt(tags, about, place) or self._create(name, int(time.time() * 1000), tags, place)
         begun = client.get_run(run_id).info.start_time  # the same points again are the same to MLflow
         names = {"mean": metric, "low": f"{metric}_low", "high": f"{metric}_high"}
         points = {(names[end], int(step)): at[step] for end, at in curves.items() for step in at}
@@ -337,8 +353,8 @@ class Tracker:
         Runs that are not textbench's are passed over; `n_foreign` counts them.
         """
         found = self._search(self.settings.experiment, "attributes.status = 'FINISHED'")
-        # Curves, rankings and reports have a kind; a cell of a sweep has none.
-        cells = [run for run in found if "kind" not in run.data.tags]
+        # Curves and rankings, once kept there too, have a kind; a cell of a sweep has none.
+        cells = [run for run in found if KIND_TAG not in run.data.tags]
         own = [run for run in cells if _is_ours(run)]
         self.n_foreign = len(cells) - len(own)
         return [_as_row(run) for run in own]

@@ -3,11 +3,13 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from flows import server
 
 HOME = Path(tempfile.mkdtemp(prefix="textbench-tests-"))
 # Prefect and MLflow read some of these when they are imported, so they are set before any test module is.
@@ -21,10 +23,11 @@ QUIET = {
     "TEXTBENCH_HOME": str(HOME / "textbench"),
     "TEXTBENCH_OFFLINE": "1",
     "XDG_CACHE_HOME": str(HOME / "cache"),
+    "XDG_STATE_HOME": str(HOME / "state"),  # with one Prefect server for all tests that need no other
 }
 NOT_THE_USERS = (
     *("MLFLOW_TRACKING_URI", "MLFLOW_EXPERIMENT_NAME", "PREFECT_API_URL", "PREFECT_PROFILE"),
-    *("TEXTBENCH_STORE", "TEXTBENCH_LOCKS", "TEXTBENCH_STUDIES"),
+    *("TEXTBENCH_STORE", "TEXTBENCH_LOCKS", "TEXTBENCH_STUDIES", "TEXTBENCH_PREFECT"),
 )
 os.environ.update(QUIET)
 for variable in NOT_THE_USERS:
@@ -43,6 +46,14 @@ def own_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in NOT_THE_USERS:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TEXTBENCH_HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shared_server() -> Iterator[None]:
+    """Keep the Prefect server that a test starts for those after it, and stop it at the end."""
+    with server.hold(HOME):
+        yield
+    server.stop(HOME, everything=True)
 
 
 @pytest.fixture(scope="session")

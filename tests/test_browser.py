@@ -37,7 +37,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A results folder in which everything is up, with a label-budget curve."""
     folder = tmp_path_factory.mktemp("browser")
     try:
-        textbench("up", "--nightly", "off", home=folder)
+        textbench("up", home=folder)
         textbench("curve", "-d", "r8", "-m", "binary", "--budgets", "50,200", "--draws", "2", home=folder)
         yield folder
     finally:
@@ -162,9 +162,27 @@ def test_its_runs_are_found_in_mlflow_and_compared(tabs: dict[str, Any], finishe
     expect(tab.get_by_text("macro_f1").first).to_be_visible()
 
 
+def test_metrics_and_seconds_are_seen_at_1400_pixels(
+    browsers: dict[str, Any], pages: dict[str, str], finished: str
+) -> None:
+    """With MLflow's own columns at first sight, its assistant beside them."""
+    tab = browsers["mlflow"].new_page(viewport={"width": 1400, "height": 900})
+    tab.set_default_timeout(PATIENCE)
+    # As one who comes by the list of experiments.
+    tab.goto(pages["mlflow"].partition("&viewStateShareKey")[0])
+    tab.get_by_role("link", name="Runs with the columns that matter").click()
+    expect(tab.get_by_role("link", name="r8 binary seed 0").first).to_be_visible()
+    right = tab.locator(".ag-body-viewport").bounding_box()
+    for column in ("accuracy", "macro_f1", "seconds"):
+        found = tab.locator(f'.ag-header-cell[col-id="metrics.`{column}`"]').bounding_box()
+        assert found["x"] + found["width"] <= right["x"] + right["width"], column
+    tab.close()
+
+
 def test_a_label_budget_curve_is_a_line_over_steps(tabs: dict[str, Any], pages: dict[str, str]) -> None:
     tab = tabs["mlflow"]
-    tab.goto(pages["mlflow"])
+    tab.goto(f"{pages['mlflow'].partition('#')[0]}#/experiments?workflowType=machine_learning")
+    tab.get_by_role("link", name="textbench-curves").first.click()
     tab.get_by_role("link", name="r8 binary by labels").first.click()
     tab.get_by_role("tab", name="Model metrics").click()
     expect(tab.locator(".js-plotly-plot .scatterlayer .trace").first).to_be_visible()

@@ -26,7 +26,7 @@ def state_of(text: str) -> dict[str, Any]:
 def test_a_view_has_columns_in_their_order_and_runs_ranked() -> None:
     state = state_of(view(COLUMNS, "metrics.`accuracy`", "tags.kind = 'label_budget'"))
     assert state["selectedColumns"] == state["columnOrder"] == COLUMNS
-    assert COLUMNS[:2] == ["params.`dataset`", "params.`method`"]
+    assert COLUMNS[:3] == ["metrics.`accuracy`", "metrics.`macro_f1`", "metrics.`seconds`"]
     assert (state["orderByKey"], state["orderByAsc"]) == ("metrics.`accuracy`", False)
     assert state["searchFilter"] == "tags.kind = 'label_budget'"
     assert "groupBy" not in state

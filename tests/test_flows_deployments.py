@@ -1,6 +1,7 @@
 """The forms of Prefect's page: choices, bounds and defaults, checked by what Prefect's server itself refuses by."""
 
 import importlib
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -97,10 +98,10 @@ def test_a_wrong_value_is_refused_before_anything_runs(name: str, wrong: dict[st
         validate(wrong, schema_of(name), raise_on_error=True)
 
 
-def test_deployments_have_tags_entrypoints_and_one_schedule() -> None:
+def test_deployments_have_tags_entrypoints_and_one_schedule(tmp_path: Path) -> None:
     from flows.deployments import deployments
 
-    made = {deployment.flow_name: deployment for deployment in deployments("30 3 * * 1")}
+    made = {deployment.flow_name: deployment for deployment in deployments(tmp_path, "30 3 * * 1")}
     assert set(made) == set(FLOWS)
     for name, deployment in made.items():
         assert "textbench" in deployment.tags
@@ -108,7 +109,7 @@ def test_deployments_have_tags_entrypoints_and_one_schedule() -> None:
         assert deployment.enforce_parameter_schema
     assert [one.schedule.cron for one in made["nightly"].schedules] == ["30 3 * * 1"]
     assert not any(made[name].schedules for name in ("benchmark", "label_budget", "retrieval"))
-    assert not any(deployment.schedules for deployment in deployments(None))
+    assert not any(deployment.schedules for deployment in deployments(tmp_path))
 
 
 def test_results_table_is_plain_text_in_percent() -> None:

@@ -70,14 +70,14 @@ def test_killed_in_the_middle_of_four_writes_it_goes_on_where_it_stopped(faults:
 
 def test_prefects_server_is_killed_in_mid_sweep(tmp_path: Path) -> None:
     """The run that used it ends with a line that says what to do; the same command starts a server and goes on."""
-    own = Faults(tmp_path, {})
+    own = Faults(tmp_path, {prefect_server.WHOSE_VARIABLE: prefect_server.OWN})
     try:
         # Prefect would ask four minutes long whether the server is there again.
         impatient = {"PREFECT_CLIENT_MAX_RETRIES": "0"}
         process = own.start(own.command(), hold="metrics.json", variables=impatient)
         own.wait_until_held(process)
         before = own.artifacts()
-        supervisor = psutil.Process(prefect_server.read_state(own.home)["pid"])
+        supervisor = psutil.Process(prefect_server.read_state(prefect_server.own_folder(own.home))["pid"])
         for one in [supervisor, *supervisor.children(recursive=True)]:
             one.kill()
         own.release()
@@ -109,7 +109,9 @@ def test_a_workers_flow_process_is_killed(
         (faults.orders / "armed").touch()
         found: list[dict[str, Any]] = []
         asking = threading.Thread(
-            target=lambda: found.append(run_by_form(server["PREFECT_API_URL"], "benchmark", asked))
+            target=lambda: found.append(
+                run_by_form(faults.home, server["PREFECT_API_URL"], "benchmark", asked)
+            )
         )
         asking.start()
         faults.wait_until_held()
@@ -121,7 +123,7 @@ def test_a_workers_flow_process_is_killed(
         asking.join(PATIENCE)
         assert found[0]["state"]["type"] == "CRASHED"
         faults.release()
-        run = run_by_form(server["PREFECT_API_URL"], "benchmark", asked)
+        run = run_by_form(faults.home, server["PREFECT_API_URL"], "benchmark", asked)
         assert run["state"]["type"] == "COMPLETED", run["state"]
         faults.require_nothing_lost_or_twice(before, faults.home / "mlflow.db", n_cells=1)
     finally:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from flows.home import folder_tag
 from flows.report import page, publish, style
 from flows.report.tables import NOTHING, Cell, Table, code, number, to_csv, to_latex, to_markdown
 
@@ -168,12 +169,17 @@ def test_the_report_is_linked_from_the_pages_of_flow_runs(
     finally:
         server.shutdown()
         server.server_close()
+    (asked,) = [body for path, body in Prefect.posted if path == "/api/flow_runs/filter"]
+    assert asked["flow_runs"] == {"tags": {"all_": [folder_tag(tmp_path)]}}  # of this folder, not of others'
     made = [body for path, body in Prefect.posted if path == "/api/artifacts/"]
     assert [body["flow_run_id"] for body in made] == ["run-1", "run-2"]
     assert f"file://{tmp_path}/report.html" in made[0]["data"]
 
 
-def test_without_a_server_or_database_nothing_is_published(tmp_path: Path) -> None:
+def test_without_a_server_or_database_nothing_is_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     assert publish.link(tmp_path, tmp_path / "report.html", "abc") is None
     assert publish.log(tmp_path, tmp_path / "report.html") is None
 

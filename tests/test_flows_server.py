@@ -82,7 +82,7 @@ def processes_of(home: Path) -> list[psutil.Process]:
     found = []
     for process in psutil.process_iter():
         try:
-            if str(home) in process.cmdline():
+            if str(server.folder(home)) in process.cmdline():
                 found.append(process)
         except psutil.Error:
             continue
@@ -95,6 +95,7 @@ def unconfigured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "no-profiles"))
     monkeypatch.setenv(server.IDLE_VARIABLE, "1")
+    monkeypatch.setenv(server.WHOSE_VARIABLE, server.OWN)
 
 
 @pytest.fixture
@@ -112,19 +113,21 @@ def kept(
     home = tmp_path_factory.mktemp("kept")
     environ = {key: value for key, value in os.environ.items() if not key.startswith("PREFECT")}
     environ |= {"PREFECT_HOME": str(home / "no-profiles"), server.IDLE_VARIABLE: "1"}
-    with ExitStack() as holders:
-        holders.callback(server.stop, home)
+    environ[server.WHOSE_VARIABLE] = server.OWN
+    with ExitStack() as holders, pytest.MonkeyPatch.context() as patch:
+        holders.callback(server._stop, server.own_folder(home), None)
         held = holders.enter_context(ExitStack())
+        patch.delenv("PREFECT_API_URL", raising=False)
+        patch.setenv("PREFECT_HOME", str(home / "no-profiles"))
+        patch.setenv(server.WHOSE_VARIABLE, server.OWN)
         held.enter_context(server.hold(home))
         command = [sys.executable, "-c", START, str(home)]
         commands = [
             subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True) for _ in range(4)
         ]
         told = [process.communicate()[0] for process in commands]
-        with pytest.MonkeyPatch.context() as patch:
-            patch.delenv("PREFECT_API_URL", raising=False)
-            patch.setenv("PREFECT_HOME", str(home / "no-profiles"))
-            info = server.wait(server.start(home))
+        info = server.wait(server.start(home))
+        patch.undo()
         yield info, held, told
 
 
@@ -152,7 +155,8 @@ def test_status_command_prints_one_line_of_json(kept, monkeypatch, capsys):
     status(json=True)
     expected = {"address": info.api_url, "healthy": True, "pid": info.pid, "configured": False}
     found = json.loads(capsys.readouterr().out)
-    assert found.pop("prefect") == expected | {"page": info.ui_url}
+    folders = {str(info.home): True}
+    assert found.pop("prefect") == expected | {"page": info.ui_url, "folders": folders}
     # A server and nothing else.
     assert not any(state["address"] or state["healthy"] for state in found.values())
 
@@ -178,7 +182,7 @@ def test_unused_server_stops_and_no_process_is_left(kept):
     assert server.healthy(info.api_url)  # unused for much longer than a second, but held
     held.close()
     assert eventually(lambda: not processes_of(info.home))
-    assert not server.state_path(info.home).exists()
+    assert not server.state_path(server.folder(info.home)).exists()
     assert server.status(info.home)["address"] is None
 
 
@@ -188,7 +192,7 @@ def test_server_dies_with_its_supervisor_and_is_replaced(home):
     assert eventually(lambda: bool(supervisor.children()))
     supervisor.kill()
     assert eventually(lambda: not processes_of(home))
-    assert server.read_state(home)["pid"] == first.pid  # stale, and not believed:
+    assert server.read_state(server.folder(home))["pid"] == first.pid  # stale, and not believed:
     assert server.status(home)["pid"] is None
     second = server.start(home)
     assert second.started_here
@@ -205,14 +209,14 @@ def test_server_stops_when_its_home_disappears(home):
 
 def test_reused_process_id_is_not_killed(home, monkeypatch, capsys):
     server.folder(home).mkdir(parents=True)
-    stale = {"pid": os.getpid(), "port": 1, "api_url": "http://127.0.0.1:1/api"}
-    server.state_path(home).write_text(json.dumps(stale))
+    stale = {"pid": os.getpid(), "port": 1, "api_url": "http://127.0.0.1:1/api", "started": 1.0}
+    server.state_path(server.folder(home)).write_text(json.dumps(stale))
     monkeypatch.setattr(signal, "SIGTERM", None)  # os.kill(None) would raise
     monkeypatch.setenv("TEXTBENCH_HOME", str(home))
-    down()
-    down()
+    down(everything=False)
+    down(everything=False)
     assert capsys.readouterr().out == "no server was running\n" * 2
-    assert not server.state_path(home).exists()
+    assert not server.state_path(server.folder(home)).exists()
 
 
 def test_death_at_start_shows_the_end_of_the_log(home, monkeypatch):

@@ -16,8 +16,10 @@ import pyarrow.parquet
 import pytest
 
 from flows import ports, services
+from flows.home import folder_tag
 from tasks import InputError
-from tests.commands import rows_of, textbench
+from tests import commands
+from tests.commands import rows_of
 
 ONE = {"datasets": ["r8"], "methods": ["binary"], "n_seeds": 1}
 RUN_SECONDS = 400
@@ -40,9 +42,14 @@ def answer(address: str, body: Any = None) -> Any:
             time.sleep(0.5)
 
 
-def run_by_form(api_url: str, flow: str, parameters: dict[str, Any]) -> dict[str, Any]:
-    """Ask a deployment for a run, wait for its end, and return it."""
-    wanted = {"flows": {"name": {"any_": [flow]}}}
+def textbench(*arguments: str, home: Path, code: int = 0) -> tuple[str, str]:
+    """Run `textbench ARGUMENTS` with a Prefect server for this results folder alone."""
+    return commands.textbench(*arguments, home=home, code=code, variables={"TEXTBENCH_PREFECT": "own"})
+
+
+def run_by_form(home: Path, api_url: str, flow: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    """Ask a deployment of a results folder for a run, wait for its end, and return it."""
+    wanted = {"flows": {"name": {"any_": [flow]}}, "deployments": {"tags": {"all_": [folder_tag(home)]}}}
     (deployment,) = answer(f"{api_url}/deployments/filter", wanted)
     run = answer(f"{api_url}/deployments/{deployment['id']}/create_flow_run", {"parameters": parameters})
     deadline = time.monotonic() + RUN_SECONDS
@@ -147,13 +154,14 @@ def test_a_wrong_value_is_refused_by_the_server(found: dict[str, dict[str, Any]]
 
 
 def test_a_run_by_form_shows_cached_tasks_and_its_results(
-    found: dict[str, dict[str, Any]], first: dict[str, Any]
+    home: Path, found: dict[str, dict[str, Any]], first: dict[str, Any]
 ) -> None:
     api_url = found["prefect"]["address"]
-    run_by_form(api_url, "benchmark", ONE)  # Prefect notes a stored result when it is first asked for again
-    run = run_by_form(api_url, "benchmark", ONE)
+    # Prefect notes a stored result when it is first asked for again.
+    run_by_form(home, api_url, "benchmark", ONE)
+    run = run_by_form(home, api_url, "benchmark", ONE)
     assert run["state"]["type"] == "COMPLETED", run["state"]
-    assert run["name"] == "r8: binary"
+    assert run["name"] == "r8: binary, honest"
     tasks = answer(f"{api_url}/task_runs/filter", {"flow_runs": {"id": {"any_": [run["id"]]}}})
     assert {task["state"]["name"] for task in tasks} == {"Cached"}
     shown = artifacts_of(api_url, run)
@@ -166,9 +174,10 @@ def test_a_run_by_form_shows_cached_tasks_and_its_results(
 
 
 def test_input_that_the_form_cannot_refuse_fails_the_run_with_its_reason(
+    home: Path,
     found: dict[str, dict[str, Any]],
 ) -> None:
-    run = run_by_form(found["prefect"]["address"], "benchmark", ONE | {"protocol": "faithful"})
+    run = run_by_form(home, found["prefect"]["address"], "benchmark", ONE | {"protocol": "faithful"})
     assert run["state"]["type"] == "FAILED"
     assert "no paper's protocol is known for r8" in run["state"]["message"]
 
@@ -177,7 +186,7 @@ def test_a_night_that_got_worse_and_slower_is_red(
     home: Path, found: dict[str, dict[str, Any]], first: dict[str, Any]
 ) -> None:
     api_url = found["prefect"]["address"]
-    run = run_by_form(api_url, "nightly", ONE)
+    run = run_by_form(home, api_url, "nightly", ONE)
     assert run["state"]["type"] == "COMPLETED", run["state"]
     assert "# First night" in artifacts_of(api_url, run)["nightly"]["data"]
     (path,) = (home / "nights").glob("*/night.json")
@@ -191,7 +200,7 @@ def test_a_night_that_got_worse_and_slower_is_red(
     pyarrow.parquet.write_table(right, file)
     row["seconds"] = {"evaluate": 0.001}
     path.write_text(json.dumps(night))
-    run = run_by_form(api_url, "nightly", ONE)
+    run = run_by_form(home, api_url, "nightly", ONE)
     assert (run["state"]["type"], run["state"]["name"]) == ("FAILED", "Regressed")
     text = artifacts_of(api_url, run)["nightly"]["data"]
     assert "**Worse than last night: r8 binary.**" in text
@@ -208,8 +217,12 @@ def test_down_leaves_no_process_and_up_comes_back(home: Path, found: dict[str, d
     states = json.loads(textbench("status", "--json", home=home)[0])
     assert not any(state["healthy"] or state["address"] for state in states.values())
     assert textbench("down", home=home)[0] == "no server was running\n"
-    again = json.loads(textbench("up", "--nightly", "off", "--json", home=home)[0])
+    again = json.loads(textbench("up", "--json", home=home)[0])
     assert all(state["healthy"] for state in again.values())
+    assert again["worker"]["nightly"] is None  # it was not asked for
+    assert [again[name]["page"] for name in ("prefect", "mlflow")] == [
+        found[name]["page"] for name in ("prefect", "mlflow")
+    ]
     wanted = {"flows": {"name": {"any_": ["nightly"]}}}
     (nightly,) = answer(f"{again['prefect']['address']}/deployments/filter", wanted)
     assert (nightly["schedules"], nightly["paused"]) == ([], False)  # paused by `down`, and taken up again
@@ -249,6 +262,8 @@ def test_a_port_asked_for_that_is_taken_ends_up_with_code_2_and_starts_nothing(t
     _, errors = textbench("up", "--nightly", "at noon", home=tmp_path, code=2)
     assert "--nightly is cron" in errors
     assert "got 'at noon'" in errors
+    _, errors = textbench("up", "30 3 * * 1", home=tmp_path, code=2)
+    assert "textbench up --nightly '30 3 * * 1'" in errors
     assert not (tmp_path / "services").exists()
     assert not (tmp_path / "prefect" / "server.json").exists()
 

@@ -19,6 +19,8 @@ from tasks.definitions import PROJECT
 from tasks.tracking import (
     ATTEMPT_TAG,
     CELL_TAG,
+    KIND_TAG,
+    RETRIEVAL,
     RUN_TAG,
     Settings,
     Tracker,
@@ -59,7 +61,7 @@ def test_the_projects_own_file_says_the_defaults(folder: Path) -> None:
     ("text", "message"),
     [
         ("experimnt: x", r"unknown key 'experimnt'; did you mean experiment"),
-        ("1: x", r"unknown key 1; choose from artifact_root, experiment"),
+        ("1: x", r"unknown key 1; choose from artifact_root, curves_experiment, experiment"),
         ("experiment: 5", r"experiment must be a str, got 5"),
         ("experiment: ''", r"experiment must be a str, got ''"),
         ("experiment:", r"experiment must be a str, got None"),
@@ -285,7 +287,7 @@ def test_the_same_cell_and_attempt_are_one_run(tracker: Tracker) -> None:
 
 
 def test_a_run_left_by_a_killed_process_is_adopted(tracker: Tracker) -> None:
-    left = tracker._create("r8 lsi seed 3", 0, tags("killed"))
+    left = tracker._create("r8 lsi seed 3", 0, tags("killed"), tracker.settings.experiment)
     assert tracker.client.get_run(left).info.status == "RUNNING"
     assert tracker.record(row(), tags("killed"), {}) == left
     run = tracker.client.get_run(left)
@@ -305,6 +307,33 @@ def test_a_failed_cell_succeeds_later_in_the_same_run(tracker: Tracker) -> None:
     assert run.info.status == "FINISHED"
     assert "error" not in run.data.tags
     assert run.data.metrics["accuracy"] == 0.9
+
+
+def test_rankings_and_curves_have_experiments_of_their_own(tracker: Tracker, tmp_path: Path) -> None:
+    picture = tmp_path / "curve.svg"
+    picture.write_text("<svg/>")
+    ranking = tracker.record(row(), tags("ranked") | {KIND_TAG: RETRIEVAL}, {})
+    curves = {name: {10: 0.5} for name in ("mean", "low", "high")}
+    curve = tracker.record_curve("r8 by labels", {}, curves, "accuracy", tags("drawn"), picture)
+    places = {
+        run: tracker.client.get_experiment(tracker.client.get_run(run).info.experiment_id).name
+        for run in (ranking, curve)
+    }
+    assert places == {ranking: "textbench-retrieval", curve: "textbench-curves"}
+    assert n_runs(tracker, "ranked") == n_runs(tracker, "drawn") == 0  # among the cells
+
+
+def test_rankings_and_curves_of_earlier_versions_are_adopted(tracker: Tracker, tmp_path: Path) -> None:
+    """They were kept in the experiment of cells."""
+    picture = tmp_path / "curve.svg"
+    picture.write_text("<svg/>")
+    cells = tracker.settings.experiment
+    ranking = tracker._create("ranking", 0, tags("old-ranking"), cells)
+    assert tracker.record(row(), tags("old-ranking") | {KIND_TAG: RETRIEVAL}, {}) == ranking
+    curve = tracker._create("curve", 0, tags("old-curve"), cells)
+    curves = {name: {10: 0.5} for name in ("mean", "low", "high")}
+    assert tracker.record_curve("r8 by labels", {}, curves, "accuracy", tags("old-curve"), picture) == curve
+    assert ranking not in {found["run_id"] for found in tracker.runs()}
 
 
 def test_long_errors_and_parameters_are_recorded(tracker: Tracker) -> None:

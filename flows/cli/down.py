@@ -1,16 +1,32 @@
 """`textbench down`: stop the worker, MLflow's page and the Prefect server that textbench started."""
 
+from typing import Annotated
+
 import typer
 
 
-def down() -> None:
-    """Stop what textbench started: the worker, MLflow's page, the Prefect server. Configured ones are left alone."""
+def down(
+    everything: Annotated[
+        bool,
+        typer.Option(
+            "--all", help="Stop the Prefect server even if other folders use it, and their services."
+        ),
+    ] = False,
+) -> None:
+    """Stop what textbench started here: the worker, MLflow's page, and the Prefect server, if no other folder uses it.
+
+    Configured servers are left alone.
+    """
     from flows import server, services
     from flows.home import home_folder
 
     try:
-        stopped = services.stop(home_folder())
+        home = home_folder()
+        stopped = services.stop(home, everything)
+        others = [str(other) for other, is_used in server.folders(home).items() if is_used and other != home]
     except server.ServerError as error:
         typer.echo(f"textbench: {error}", err=True)
         raise typer.Exit(1) from error
     typer.echo(f"stopped: {', '.join(stopped)}" if stopped else "no server was running")
+    if others:
+        typer.echo(f"the Prefect server stays up for {', '.join(others)}; textbench down --all stops it")

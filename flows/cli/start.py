@@ -87,6 +87,7 @@ def run_flow(
 
         from flows.abandoned import crash_abandoned_runs, owner_tag
         from flows.engine import task_runner
+        from flows.home import folder_tag
 
         function = _load(flow)
         progress.say("waiting for the Prefect server")
@@ -94,7 +95,7 @@ def run_flow(
         crash_abandoned_runs()
         progress.say("")
         try:
-            with contextlib.redirect_stdout(sys.stderr), tags(owner_tag()):
+            with contextlib.redirect_stdout(sys.stderr), tags(owner_tag(), folder_tag(home)):
                 state = function.with_options(task_runner=task_runner(engine))(**arguments, return_state=True)
         except Exception as error:  # whatever Prefect raises when its server goes away
             reason = str(error).partition("\n")[0]

@@ -22,6 +22,8 @@ def status(json: Annotated[bool, typer.Option("--json", help="Print one line of 
         return
     for name, state in found.items():
         typer.echo(f"{name:8} {_line(name, state)}")
+        for folder, is_used in state.get("folders", {}).items():
+            typer.echo(f"{'':8} serves {folder}{'' if is_used else ' (not in use)'}")
 
 
 def _line(name: str, state: dict[str, Any]) -> str:

@@ -1,5 +1,6 @@
 """`textbench up`: start the Prefect server, a worker for its page, and MLflow's page, and keep them."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -24,9 +25,12 @@ def up(
             help="Address to listen on; other than loopback lets other machines in, without a password."
         ),
     ] = "127.0.0.1",
-    nightly: Annotated[
+    nightly: Annotated[bool, typer.Option("--nightly", help="Run the flow nightly on a schedule.")] = False,
+    cron: Annotated[
         str | None,
-        typer.Option(help="When the flow nightly runs, as cron in UTC, or off.", show_default="0 2 * * *"),
+        typer.Argument(
+            help="With --nightly: when, in UTC, or off.", metavar="CRON", show_default="0 2 * * *"
+        ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
 ) -> None:
@@ -42,17 +46,19 @@ def up(
     from flows.home import home_folder
 
     home = home_folder()
-    cron = _schedule(nightly)
+    asked = _asked(nightly, cron)
+    schedule = _schedule(asked)
     if not ports.is_loopback(host):
         typer.echo(
             f"textbench: warning: --host {host} lets other machines in: whoever reaches the pages can read all "
             "results and start runs here, without a password",
             err=True,
         )
-    _require_same(home, port, mlflow_port, nightly)
+    _require_same(home, port, mlflow_port, asked)
     try:
-        with Console(stderr=True).status("starting Prefect, its worker, and MLflow's page"):
-            _start(home, host, port, mlflow_port, cron)
+        held = nullcontext() if server.configured_api_url() else server.hold(home)
+        with Console(stderr=True).status("starting Prefect, its worker, and MLflow's page"), held:
+            _start(home, host, port, mlflow_port, schedule)
     except server.ServerError as error:
         typer.echo(f"textbench: {error}", err=True)
         raise typer.Exit(1) from error
@@ -69,13 +75,20 @@ def up(
     typer.echo(f"logs     {services.folder(home)}, {server.folder(home) / 'server.log'}")
 
 
+def _asked(nightly: bool, cron: str | None) -> str | None:
+    """Return what `--nightly` asks for: a schedule, off, or None without it."""
+    from flows.services import NIGHTLY_CRON
+
+    if cron is not None and not nightly:
+        raise InputError(f"{cron!r} is a schedule of the flow nightly: textbench up --nightly {cron!r}")
+    return (cron or NIGHTLY_CRON) if nightly else None
+
+
 def _schedule(nightly: str | None) -> str | None:
     """Return the schedule that was asked for, None for none. Raises InputError for what is not cron."""
     from flows.services import NIGHTLY_CRON
 
-    if nightly is None:
-        return NIGHTLY_CRON
-    if nightly == NO_SCHEDULE:
+    if nightly in (None, NO_SCHEDULE):
         return None
     from prefect.client.schemas.schedules import CronSchedule
 
@@ -106,6 +119,11 @@ def _require_same(home: Path, port: int | None, mlflow_port: int | None, nightly
             f"--nightly {nightly}: the worker already runs, with nightly {worker['nightly'] or NO_SCHEDULE}; "
             "textbench down stops it"
         )
+    address = found["prefect"]["address"]
+    if address and worker["address"] not in (None, address):
+        raise InputError(
+            f"the worker runs for {worker['address']}, not for {address}; textbench down stops it"
+        )
 
 
 def _start(home: Path, host: str, port: int | None, mlflow_port: int | None, cron: str | None) -> None:
@@ -114,17 +132,22 @@ def _start(home: Path, host: str, port: int | None, mlflow_port: int | None, cro
 
     found = services.status(home)
     taken: list[int] = []
+    last = server.folder(home) / "port", services.folder(home) / "mlflow.port"
     if found["prefect"]["address"] is None:
-        chosen, said = ports.choose("--port", host, port, PREFECT_PORT)
+        chosen, said = ports.choose("--port", host, port, ports.remembered(last[0]) or PREFECT_PORT)
         taken.append(chosen)
         _say(said)
         info = server.start(home, host, chosen)
     else:
         info = server.start(home)
     if found["mlflow"]["address"] is None and not found["mlflow"]["configured"]:
-        chosen, said = ports.choose("--mlflow-port", host, mlflow_port, MLFLOW_PORT, taken)
+        usual = ports.remembered(last[1]) or MLFLOW_PORT
+        chosen, said = ports.choose("--mlflow-port", host, mlflow_port, usual, taken)
         _say(said)
         services.start_mlflow(home, host, chosen)
+        ports.remember(last[1], chosen)
+    if info.port is not None:
+        ports.remember(last[0], info.port)
     services.start_worker(home, info.api_url, cron)
     server.wait(info, services.START_SECONDS)
     if not services.status(home)["mlflow"]["configured"]:

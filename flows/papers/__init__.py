@@ -139,7 +139,7 @@ def _write(folder: Path, exhibit: Exhibit) -> list[Path]:
 
 def _log(home: Path, suite: str, paths: Sequence[Path]) -> str:
     """Log the files as artifacts of an MLflow run, unless it has these very files; return a line on that."""
-    from tasks.tracking import Tracker, TrackingError, git_commit, read_settings
+    from tasks.tracking import KIND_TAG, REPORTS, Tracker, TrackingError, git_commit, read_settings
 
     tracker = Tracker(read_settings(home))
     digest = hashlib.sha256(b"\0".join(path.read_bytes() for path in paths)).hexdigest()
@@ -148,12 +148,11 @@ def _log(home: Path, suite: str, paths: Sequence[Path]) -> str:
     known = _read(file)
     if known.items() >= about.items() and tracker.exists():
         return f"MLflow has them as run {known['run']}."
-    tags = {"kind": "suite", "git.commit": git_commit()}
+    tags = {KIND_TAG: "suite", "git.commit": git_commit()}
     try:
         client = tracker.client
-        experiment = client.get_experiment_by_name(tracker.settings.experiment)
-        assert experiment is not None  # the tracker made it
-        run_id = client.create_run(experiment.experiment_id, run_name=f"suite {suite}", tags=tags).info.run_id
+        experiment = tracker.experiment(REPORTS)
+        run_id = client.create_run(experiment, run_name=f"suite {suite}", tags=tags).info.run_id
         for path in paths:
             client.log_artifact(run_id, str(path))
         client.set_terminated(run_id, "FINISHED")

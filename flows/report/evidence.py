@@ -77,12 +77,11 @@ def _failed(home: Path) -> list[Row]:
     if not tracker.settings.tracking_uri.startswith("sqlite:///") or not tracker.exists():
         return []
     try:
-        experiment = tracker.client.get_experiment_by_name(tracker.settings.experiment)
+        client, settings = tracker.client, tracker.settings
     except TrackingError:
         return []
-    if experiment is None:
-        return []
-    found = tracker.client.search_runs([experiment.experiment_id], "attributes.status = 'FAILED'")
+    experiments = {tracker.experiment(name) for name in (settings.experiment, settings.retrieval_experiment)}
+    found = client.search_runs(list(experiments), "attributes.status = 'FAILED'")
     rows: dict[str, Row] = {}
     for run in found:  # the newest first
         tags, params = run.data.tags, run.data.params

@@ -9,9 +9,9 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from tasks.tracking import Tracker, git_commit, read_settings
+from flows.home import folder_tag
+from tasks.tracking import KIND_TAG, REPORTS, Tracker, git_commit, read_settings
 
-EXPERIMENT = "textbench-reports"  # apart from the runs, whose table and charts it would disturb
 FLOWS = ("benchmark", "label_budget", "retrieval")
 N_LINKED = 5  # the newest flow runs, whose pages get the link
 TIMEOUT = 5.0
@@ -22,7 +22,7 @@ def publish(home: Path, path: Path) -> list[str]:
     run_id = log(home, path)
     if run_id is None:
         return ["Not logged to MLflow: nothing has been recorded there yet (textbench run quick)."]
-    lines = [f"Logged to MLflow's experiment {EXPERIMENT} as run {run_id}."]
+    lines = [f"Logged to MLflow's experiment {REPORTS} as run {run_id}."]
     n_linked = link(home, path, run_id)
     if n_linked is None:
         return [*lines, "Not linked from Prefect: no server is running (textbench up)."]
@@ -35,14 +35,8 @@ def log(home: Path, path: Path) -> str | None:
     if not tracker.exists():
         return None
     client = tracker.client
-    found = client.get_experiment_by_name(EXPERIMENT)
-    is_local = tracker.settings.tracking_uri.startswith("sqlite:")
-    root = f"{tracker.settings.artifact_root}/{EXPERIMENT}" if is_local else None
-    experiment = (
-        found.experiment_id if found else client.create_experiment(EXPERIMENT, artifact_location=root)
-    )
-    tags = {"kind": "report", "git.commit": git_commit()}
-    run_id = client.create_run(experiment, run_name="report", tags=tags).info.run_id
+    tags = {KIND_TAG: "report", "git.commit": git_commit()}
+    run_id = client.create_run(tracker.experiment(REPORTS), run_name="report", tags=tags).info.run_id
     client.log_artifact(run_id, str(path))
     client.set_terminated(run_id, "FINISHED")
     return str(run_id)
@@ -57,8 +51,9 @@ def link(home: Path, path: Path, run_id: str) -> int | None:
         return None
     api_url = server["address"]
     wanted = {"flows": {"name": {"any_": list(FLOWS)}}, "sort": "START_TIME_DESC", "limit": N_LINKED}
+    wanted["flow_runs"] = {"tags": {"all_": [folder_tag(home)]}}
     runs = _post(f"{api_url}/flow_runs/filter", wanted)
-    text = f"[{path.name}]({path.resolve().as_uri()}), also an artifact of MLflow's run `{run_id}` in `{EXPERIMENT}`."
+    text = f"[{path.name}]({path.resolve().as_uri()}), also an artifact of MLflow's run `{run_id}` in `{REPORTS}`."
     for run in runs:
         about = {"key": "report", "type": "markdown", "description": "The report that people pass on"}
         _post(f"{api_url}/artifacts/", about | {"data": text, "flow_run_id": run["id"]})

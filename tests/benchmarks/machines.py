@@ -57,6 +57,7 @@ def main() -> None:
         lines = [f"word{i % 7} word{i % 5} {'red' if i % 2 else 'blue'},{'ab'[i % 2]}" for i in range(200)]
         (folder / "toy.csv").write_text("\n".join(["text,label", *lines]))
         (folder / "server").mkdir()
+        os.environ[prefect_server.WHOSE_VARIABLE] = prefect_server.OWN  # not the one that others use
         url = prefect_server.wait(prefect_server.start(folder / "server"), timeout=600).api_url
         try:
             one, two = (_run(folder, n_workers, url) for n_workers in (1, 2))
