@@ -1,5 +1,6 @@
 """The engine: runs the stages of cells as Prefect tasks, whichever flow asks, and says why one failed."""
 
+import contextlib
 import errno
 import hashlib
 import json
@@ -17,6 +18,7 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from flows.agenda import Agenda, AnyCell
 from flows.squares import Square
+from tasks import tracebacks
 from tasks.cluster import Cluster, digest
 from tasks.isolate import CellError, n_cores
 from tasks.recipe import Reference
@@ -93,13 +95,13 @@ def execute(
             if runner is not None and (is_stored or stage == "ingest"):
                 state: Any = STAGES[stage](reference, store, return_state=True)
                 _note_end(computing.pop(reference.key, None))
-                agenda.settle(reference.key, _reason(state))
+                agenda.settle(reference.key, _reason(state, reference.key, store))
             else:
                 running[reference.key] = _submit(stage, reference, sent, ended)
         elif running:
             key = ended.get()
             _note_end(computing.pop(key, None))
-            agenda.settle(key, _error(running.pop(key)))
+            agenda.settle(key, _error(running.pop(key), key, store))
 
 
 def _note_end(computed: tuple[Square, str] | None) -> None:
@@ -120,7 +122,7 @@ def _submit(stage: str, reference: Reference, store: Store, ended: "queue.Queue[
     return future
 
 
-def _error(future: PrefectFuture[Any]) -> str | None:
+def _error(future: PrefectFuture[Any], key: str, store: Store) -> str | None:
     future.wait()
     wrapped: Any = getattr(future, "wrapped_future", None)
     if getattr(wrapped, "status", "finished") != "finished":  # Dask's: the worker died, or never got so far
@@ -128,13 +130,19 @@ def _error(future: PrefectFuture[Any]) -> str | None:
             wrapped.result()
         except Exception as error:
             return _named(error)
-    return _reason(future.state)
+    return _reason(future.state, key, store)
 
 
-def _reason(state: State[Any]) -> str | None:
+def _reason(state: State[Any], key: str, store: Store) -> str | None:
+    """Say why the stage that makes the artifact `key` failed, None if it did not; its traceback is kept as a file."""
+    home = store.root.parent
     if state.is_completed():
+        tracebacks.path_of(home, key).unlink(missing_ok=True)  # of an earlier attempt
         return None
     error = state.result(raise_on_failure=False)
+    if isinstance(error, CellError) and error.details:
+        with contextlib.suppress(OSError):  # a full disk hides no reason
+            return f"{describe(error)} (traceback: {tracebacks.keep(home, key, error.details)})"
     return _named(error) if isinstance(error, BaseException) else str(state.message)
 
 

@@ -15,7 +15,7 @@ from flows import spool
 from flows.cells import Index
 from flows.engine import AnyCell
 from flows.squares import Square
-from tasks import ingest
+from tasks import ingest, tracebacks
 from tasks.isolate import warm
 from tasks.store import Store, locked
 from tasks.tracking import ATTEMPT_TAG, CELL_TAG, CORPUS_TAG, DATA_TAG, Tracker, git_commit, read_settings
@@ -101,8 +101,14 @@ class Recorder(ABC, Generic[AnyCell]):
         if not self.tracker.settings.is_on:
             return None
         is_whole = result["error"] is None and self.tracker.settings.log_predictions
-        files = self.files(cell) if is_whole else {}
+        files = self.files(cell) if is_whole else self._traceback(cell) if result["error"] else {}
         return spool.cell_entry(self.index.folder, result, self.tags(cell), files)
+
+    def _traceback(self, cell: AnyCell) -> dict[str, Path]:
+        """Return the file with the traceback of a failed cell, if there is one."""
+        paths = [tracebacks.path_of(self.home, reference.key) for reference in cell.references.values()]
+        found = [path for path in paths if path.exists()]
+        return {"traceback": found[0]} if found else {}
 
     def begin(self, cells: Sequence[AnyCell]) -> None:
         """Note which cells are stored; if one is to be recorded, see that MLflow answers before computing."""

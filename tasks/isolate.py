@@ -19,12 +19,13 @@ import signal
 import sys
 import threading
 import time
-import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
 from typing import Any
+
+from tasks import tracebacks
 
 PRELOAD = [
     "__main__",
@@ -186,11 +187,17 @@ def _failure(error: BaseException) -> dict[str, Any]:
     text = str(error).encode("utf-8", "backslashreplace").decode()
     first_line = text.strip().partition("\n")[0][:MESSAGE_LENGTH]
     return {
-        "error": f"{type(error).__name__}: {first_line}" if first_line else type(error).__name__,
+        "error": _named(error, first_line),
         "errno": error.errno if isinstance(error, OSError) else None,
         "filename": str(error.filename or "") if isinstance(error, OSError) else "",
-        "traceback": "".join(traceback.format_exception(error))[-MESSAGE_LENGTH * 10 :],
+        "traceback": tracebacks.of(error).encode("utf-8", "backslashreplace").decode(),
     }
+
+
+def _named(error: BaseException, text: str) -> str:
+    if isinstance(error, CellError):  # of a part of the computation, named already
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def _die_with_parent() -> None:

@@ -6,13 +6,14 @@ store alone has the artifact; the store is what a resumed run trusts.
 
 from typing import Any
 
-from prefect import Task, task
+from prefect import Task, get_run_logger, task
 from prefect.cache_policies import CacheKeyFnPolicy
 from prefect.context import TaskRunContext
 from prefect.states import Completed
 
 from tasks import studies
 from tasks.cluster import leave_thread
+from tasks.isolate import CellError
 from tasks.recipe import Reference
 from tasks.store import Store
 
@@ -28,7 +29,12 @@ def _stage(name: str, description: str) -> "Task[Any, Any]":
         was_stored = store.has(reference)
         if name == "tune" and store.cluster is not None and store.workers > 1:
             leave_thread()  # its trials are tasks of the cluster's too
-        meta = store.ensure(reference)
+        try:
+            meta = store.ensure(reference)
+        except CellError as error:
+            if error.details:
+                get_run_logger().error(error.details)
+            raise
         if name == "tune" and not was_stored:
             studies.record(store, reference)
         found = {"key": reference.key, "seconds": meta["seconds"], "peak_mb": meta["peak_mb"]}

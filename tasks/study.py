@@ -15,7 +15,7 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from tasks import catalogue, featurize, isolate, tune
+from tasks import catalogue, featurize, isolate, tracebacks, tune
 from tasks.recipe import Reference
 
 if TYPE_CHECKING:
@@ -43,9 +43,10 @@ def search(job: "Job") -> tuple[list[dict[str, Any]], dict[str, str]]:
     space, defaults = _space(job)
     n_trials = params["trials"] or (MAX_TRIALS if params["search_seconds"] else 0)
     if not n_trials or not space:
-        (only,) = Study(job, {}, {}).batch([{}], None)
+        alone = Study(job, {}, {})
+        (only,) = alone.batch([{}], None)
         if only["state"] == "failed":  # nothing else was asked for: the cell fails with this reason
-            raise ValueError(only["error"])
+            raise isolate.CellError(only["error"], alone.traceback)
         return [only], {}
     study = Study(job, space, defaults)
     workers = min(BATCH, job.store.workers)
@@ -57,6 +58,9 @@ def search(job: "Job") -> tuple[list[dict[str, Any]], dict[str, str]]:
                 asked, study.batch([trial.params for trial in asked], pool), strict=True
             ):
                 write(study.tell(trial, outcome))
+    if not any(trial["state"] == "complete" for trial in study.trials):
+        failed = f"all {len(study.trials)} trials failed, the first with: {study.trials[0]['error']}"
+        raise isolate.CellError(failed, study.traceback)
     return study.trials, {name: distribution_to_json(values) for name, values in space.items()}
 
 
@@ -81,6 +85,7 @@ class Study:
         self.space = dict(space)
         self.defaults = dict(defaults)
         self.trials: list[dict[str, Any]] = []
+        self.traceback = ""  # of the first setting that failed
         self._outcomes: dict[str, dict[str, Any]] = {}
         self._paid: set[str] = set()
         self._n_asked = 0
@@ -133,6 +138,7 @@ class Study:
         store = self.job.store
         for name, found in zip(jobs, run(_run, [store] * len(jobs), jobs.values()), strict=True):
             self._outcomes[name] = found
+            self.traceback = self.traceback or found.get("traceback", "")
         outcomes = []
         for values in settings:
             outcome = self._outcomes[json.dumps(values, sort_keys=True)]
@@ -239,7 +245,8 @@ def _run(store: "Store", references: tuple[Reference | None, Reference]) -> dict
         raise  # a full disk is nobody's setting
     except Exception as error:
         reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        return {"state": "failed", "error": reason, "result": {}, "costs": costs}
+        failed = {"state": "failed", "error": reason, "result": {}, "costs": costs}
+        return failed | {"traceback": tracebacks.of(error)}
     state = "complete" if result["pruned_after"] is None else "pruned"
     return {"state": state, "error": None, "result": result, "costs": costs}
 

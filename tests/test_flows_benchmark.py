@@ -287,6 +287,24 @@ def test_a_method_that_fails_fails_alone_and_says_why(
     assert "memory limit of 1500 MB" in errors["greedy"]
     statuses = [status for _, status in tracked(home)]
     assert statuses.count("FAILED") == len(METHODS)
+    assert_traceback_is_told(home, errors["raising"], tmp_path / "raising.py")
+
+
+def assert_traceback_is_told(home: Path, error: str, method: Path) -> None:
+    """See that a method's traceback, from its first frame on, is in a file, in MLflow and in Prefect's log."""
+    path = Path(error.partition("(traceback: ")[2].removesuffix(")"))
+    assert path.parent == home / "tracebacks"
+    lines = path.read_text().splitlines()
+    frames = [line for line in lines if line.startswith("  File ")]
+    assert lines[0].startswith("Traceback ") and lines[1] == frames[0]
+    assert [(str(method), name) for name in ("in fit_transform", "in transform")] == [
+        (frame.split('"')[1], frame.split(", ")[-1]) for frame in frames
+    ]
+    assert lines[-1] == "RuntimeError: no luck \\udc80 today"
+    (kept,) = (home / "mlartifacts").rglob(f"traceback/{path.name}")
+    assert kept.read_bytes() == path.read_bytes()
+    with sqlite3.connect(home / "prefect" / "prefect.db") as database:
+        assert database.execute("SELECT 1 FROM log WHERE message LIKE ?", (f"%{lines[1]}%",)).fetchall()
 
 
 def test_a_run_deleted_in_mlflow_is_written_again(home: Path, first: list[dict[str, Any]]) -> None:

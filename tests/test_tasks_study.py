@@ -12,7 +12,7 @@ from typing import Any
 import optuna
 import pytest
 
-from tasks import tune
+from tasks import isolate, tune
 from tasks.catalogue import dataset
 from tasks.files import META, read_meta
 from tasks.ingest import reference as ingest
@@ -179,8 +179,10 @@ def test_a_trial_is_pruned_when_it_falls_behind_half_of_the_trials(
 
 
 def test_a_study_whose_trials_all_fail_is_a_failed_cell(made: dict[str, Any], tmp_path: Path) -> None:
-    with pytest.raises(Exception, match=r"all 4 trials failed.*kind is bad"):
+    with pytest.raises(isolate.CellError, match=r"^all 4 trials failed.*kind is bad") as caught:
         Store(tmp_path / "store").ensure(study(made, trials=4, fixed={"kind": "bad"}))
+    first = next(line for line in caught.value.details.splitlines() if line.startswith("  File "))
+    assert made["method"] in first  # the traceback begins in the method's file
 
 
 def test_a_space_of_few_settings_is_gone_through_each_once(tmp_path: Path, made: dict[str, Any]) -> None:
