@@ -96,13 +96,18 @@ def render(cells: Sequence[Cell], rows: Rows, outside: Rows, store: Store) -> No
             table = []
             for place, (ranker, means, seconds) in enumerate(lines):
                 figures = [f"{100 * means[key]:.1f}" for key in HEADINGS]
-                table.append(Line([ranker], [*figures, _p(lines[0][0], ranker, tests, place), seconds]))
+                p = [_p(lines[0][0], ranker, tests, place)] if tests else []
+                table.append(Line(ranker.split(), [*figures, *p, seconds]))
             console.print(_title(name, done, store), markup=False, style="bold")
-            print_table(console, "ranker", (*HEADINGS.values(), "p", "s"), table, MAY_GO)
-            console.print(
-                "p: paired randomisation test of MAP against the first, with Holm's correction over "
-                f"{len(tests)} pairs; {SIGNIFICANT} below {LEVEL}."
+            print_table(
+                console, "ranker", (*HEADINGS.values(), *(["p"] if tests else []), "s"), table, MAY_GO
             )
+            if tests:
+                pairs = "1 pair" if len(tests) == 1 else f"{len(tests)} pairs"
+                console.print(
+                    "p: paired randomisation test of MAP against the first, with Holm's correction over "
+                    f"{pairs}; {SIGNIFICANT} below {LEVEL}."
+                )
         for cell, row in own:
             if row["error"]:
                 console.print(f"{cell.label}: {row['error']}", markup=False)
@@ -128,7 +133,7 @@ def _print_overview(console: "Console", names: Sequence[str], cells: Sequence[Ce
         by_collection = [Line([name], [means.get((name, ranker), "-") for ranker in asked]) for name in names]
         print_table(console, "MAP", asked, by_collection)
         return
-    by_ranker = [Line([ranker], [means.get((name, ranker), "-") for name in names]) for ranker in asked]
+    by_ranker = [Line(ranker.split(), [means.get((name, ranker), "-") for name in names]) for ranker in asked]
     print_table(console, "MAP", names, by_ranker)
 
 

@@ -248,6 +248,27 @@ def test_the_table_names_the_policy_and_what_was_left_out(
     assert HEADINGS.keys() == MEASURES.keys()
 
 
+@pytest.mark.parametrize("width", [40, 80])
+def test_names_and_headings_stand_whole_on_narrow_terminals(
+    width: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    long = "lsi(n_components=4, weighting='counts')"
+    cells, store = computed(tmp_path, ["bm25", long], [0])
+    render(cells, [result_row(cell, store) for cell in cells], [], store)
+    printed = capsys.readouterr().out
+    assert "…" not in printed and all(len(line) <= width for line in printed.splitlines())
+    for part in [*long.split(), "MAP", "nDCG@10", "Holm's", "1 pair;"]:
+        assert part in printed
+    left_out = " ".join(printed.split()).partition("Left out for want of room: ")[2]
+    table = printed.split("Left out")[0]
+    assert all(heading in table.split() or heading in left_out for heading in HEADINGS.values())
+    # With one ranker there is nothing to compare.
+    render(cells[:1], [result_row(cells[0], store)], [], store)
+    alone = capsys.readouterr().out
+    assert "paired" not in alone and " p " not in alone
+
+
 def test_several_collections_are_shown_in_the_shape_of_table_6(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -260,5 +281,5 @@ def test_several_collections_are_shown_in_the_shape_of_table_6(
     figures = [f"{result['metrics']['map']:.4f}" for result in rows[::2]]
     lines = [line for line in printed.splitlines() if "own-documents" in line and figures[0] in line]
     assert figures[1] in lines[0]
-    other = next(line for line in printed.splitlines() if line.startswith("other"))
+    other = next(line for line in printed.splitlines() if line.startswith("other "))
     assert figures[0] in other and "-" in other
