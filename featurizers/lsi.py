@@ -26,7 +26,6 @@ WEIGHTINGS = {"tfidf": TfIdf, "counts": Counts}
 ACCEPTS = {
     "n_components": "[1, inf)",
     "weighting": ("tfidf", "counts"),
-    "n_iter": "[0, inf)",
 }
 SEARCH_SPACE: dict[str, BaseDistribution] = {
     "n_components": IntDistribution(25, 800, log=True),

@@ -363,9 +363,8 @@ def estimate(
         like = (record["dataset"], record["method"], record["trials"])
         taken.setdefault(like, []).append(sum(record["seconds"].values()))
     means = {like: sum(seconds) / len(seconds) for like, seconds in taken.items()}
-    corpora = {
-        cell.dataset: cell.references.get("ingest") for cell in cells
-    }  # one a name: a request has no two
+    # One a name: a request has no two.
+    corpora = {cell.dataset: cell.references.get("ingest") for cell in cells}
     asked = [
         {"dataset": name, "corpus": stored_identity(store, corpus) if corpus else None}
         for name, corpus in corpora.items()
