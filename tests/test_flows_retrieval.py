@@ -281,5 +281,5 @@ def test_several_collections_are_shown_in_the_shape_of_table_6(
     figures = [f"{result['metrics']['map']:.4f}" for result in rows[::2]]
     lines = [line for line in printed.splitlines() if "own-documents" in line and figures[0] in line]
     assert figures[1] in lines[0]
-    other = next(line for line in printed.splitlines() if line.startswith("other "))
+    other = [line for line in printed.splitlines() if line.startswith("other ")][-1]  # below the errors
     assert figures[0] in other and "-" in other
