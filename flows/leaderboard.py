@@ -4,7 +4,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +49,7 @@ class Summary:
     `errors` are the distinct reasons of the `n_failed` seeds. With `n_seeds` 0 nothing was measured. `settings` is what
     else was asked for (`settings_of`), `apart` those words of it that tell it from the method's other summaries.
     `dataset` is of the same documents alone (`flows.corpora`), `about` what tells it from others of its name.
+    `is_best` goes by the seeds that it has in common with others (`in_common`); `by_seed` has the figures by metric.
     """
 
     dataset: str
@@ -70,6 +71,7 @@ class Summary:
     apart: Sequence[str] = ()
     about: str = ""
     documents_sha256: str = ""
+    by_seed: Mapping[str, Mapping[int, float]] = field(default_factory=dict, repr=False)
 
     @property
     def label(self) -> str:
@@ -102,8 +104,9 @@ def latest(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 def summarise(rows: Iterable[Mapping[str, Any]], metric: str | None = None) -> list[Summary]:
     """Summarise rows (as `flows.cells.row` describes) over seeds, best first for each data set and protocol.
 
-    Without a metric accuracy ranks, or micro-F1 where documents have several labels. Of equal means all are best.
-    Methods without a result come last.
+    Without a metric accuracy ranks, or micro-F1 where documents have several labels. Methods are ranked on the seeds
+    that they have in common; of equal means there all are best. What has no such seed comes after them, by its own
+    mean, and what has no result last.
     """
     summaries = _told_apart(
         [_summary(group, list(members)) for group, members in groupby(sorted(rows, key=_group), _group)]
@@ -112,19 +115,44 @@ def summarise(rows: Iterable[Mapping[str, Any]], metric: str | None = None) -> l
     ordered = []
     for _, table in _tables(summaries):
         ranking = columns(table, metric)[0]
-        table = _ranked(table, ranking)
-        best = table[0].mean.get(ranking)
-        ordered += [replace(s, is_best=best is not None and s.mean.get(ranking) == best) for s in table]
+        ordered += _ranked(table, ranking)
     return ordered
 
 
 def _ranked(table: Sequence[Summary], ranking: str) -> list[Summary]:
     sign = -1 if KNOWN[ranking].higher_is_better else 1
+    compared, seeds = in_common(table, ranking)
+    shared = {s.label: mean_over(s, ranking, seeds) for s in compared}
+    best = min(shared.values(), key=lambda value: sign * value, default=None)
 
-    def rank(summary: Summary) -> float:
-        return sign * summary.mean[ranking] if ranking in summary.mean else math.inf
+    def rank(summary: Summary) -> tuple[float, float]:
+        own = sign * summary.mean[ranking] if ranking in summary.mean else math.inf
+        return sign * shared[summary.label] if summary.label in shared else math.inf, own
 
-    return sorted(table, key=rank)
+    return [
+        replace(s, is_best=s.label in shared and shared[s.label] == best) for s in sorted(table, key=rank)
+    ]
+
+
+def in_common(table: Sequence[Summary], metric: str) -> tuple[list[Summary], list[int]]:
+    """Return the methods of a table that a metric compares, and the seeds that all of these ran.
+
+    They are the methods that ran the seed which most of them did, the lowest of several such. None where no two of
+    several methods ran the same seed: nothing is compared then.
+    """
+    measured = [s for s in table if metric in s.by_seed]
+    counts = Counter(seed for s in measured for seed in s.by_seed[metric])
+    most = max(counts.values(), default=0)
+    if not most or most < min(2, len(measured)):
+        return [], []
+    seed = min(seed for seed, count in counts.items() if count == most)
+    compared = [s for s in measured if seed in s.by_seed[metric]]
+    return compared, sorted(set.intersection(*(set(s.by_seed[metric]) for s in compared)))
+
+
+def mean_over(summary: Summary, metric: str, seeds: Sequence[int]) -> float:
+    """Return the mean of a metric over some of a summary's seeds."""
+    return math.fsum(summary.by_seed[metric][seed] for seed in seeds) / len(seeds)
 
 
 Group = tuple[str, str, str, int, tuple[str, ...]]
@@ -177,6 +205,7 @@ def _summary(group: Group, rows: list[Mapping[str, Any]]) -> Summary:
     dataset, protocol, method, trials, settings = group
     done = [row for row in rows if not row["error"]]
     shared = [name for name in KNOWN if done and all(name in row["metrics"] for row in done)]
+    by_seed = {name: {row["seed"]: row["metrics"][name] for row in done} for name in shared}
     values = {name: [row["metrics"][name] for row in done] for name in shared}
     intervals = {name: mean_interval(of_seeds) for name, of_seeds in values.items()}
     alike = [name for name, of_seeds in values.items() if min(of_seeds) == max(of_seeds)]
@@ -201,6 +230,7 @@ def _summary(group: Group, rows: list[Mapping[str, Any]]) -> Summary:
         settings=settings,
         about=rows[0].get("about", ""),
         documents_sha256=next((r["corpus"]["documents_sha256"] for r in rows if r.get("corpus")), ""),
+        by_seed=by_seed,
     )
 
 
@@ -237,13 +267,37 @@ def caption(table: Sequence[Summary], shown: Sequence[str]) -> str:
         counts = f"{seeds[0]} seeds" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
         interval = f"mean and 95 % interval (Student t) over {counts}"
     counted = "".join(f", {HEADINGS.get(name, name)} in labels" for name in shown if unit(name) == "labels")
-    parts = [f"Percent{counted}; {interval}. {BEST} best."]
+    parts = [f"Percent{counted}; {interval}. {BEST} best{on_seeds(table, shown[0])}."]
     border = sorted({name for summary in table for name in summary.on_border})
     if border:
         parts.append(f"{ON_BORDER} chosen at the end of what was searched: {', '.join(border)}.")
     if about := table[0].about:
         parts.append(f"{table[0].dataset}: {about}.")
     return " ".join(parts)
+
+
+def on_seeds(table: Sequence[Summary], metric: str) -> str:
+    """Say on which seeds the best is best, where that is not all that every method ran."""
+    compared, seeds = in_common(table, metric)
+    measured = [s for s in table if metric in s.by_seed]
+    if all(sorted(s.by_seed[metric]) == seeds for s in measured):
+        return ""
+    if not compared:
+        return ": none, for no two methods ran the same seed"
+    return f" on the {seeds_of(seeds)} in common, {listed(seeds)}"
+
+
+def seeds_of(seeds: Sequence[int]) -> str:
+    """Return "seed" or "seeds", as many as there are."""
+    return "seed" if len(seeds) == 1 else "seeds"
+
+
+def listed(seeds: Sequence[int]) -> str:
+    """Return seeds in words: "0", "0 and 4", "0 to 2"."""
+    if len(seeds) > 2 and list(seeds) == list(range(seeds[0], seeds[-1] + 1)):
+        return f"{seeds[0]} to {seeds[-1]}"
+    *first, last = map(str, seeds)
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def failures(table: Sequence[Summary]) -> list[str]:
@@ -298,7 +352,8 @@ def to_json(rows: Iterable[Mapping[str, Any]], metric: str | None = None) -> str
     lines = []
     for summary in summarise(rows, metric):
         half_width = {name: None if math.isnan(h) else h for name, h in summary.half_width.items()}
-        lines.append(json.dumps(asdict(summary) | {"half_width": half_width}, ensure_ascii=False))
+        values = asdict(summary) | {"half_width": half_width}
+        lines.append(json.dumps(values, ensure_ascii=False))
     return "\n".join(lines)
 
 
@@ -337,7 +392,7 @@ def to_markdown(rows: Iterable[Mapping[str, Any]], metric: str | None = None) ->
             if summary.is_best:
                 method, first = f"**{method}**", f"**{first}**"
             lines.append(_pipes([method, first, *others]))
-        note = caption(table, shown).replace(f" {BEST} best.", " Best in bold.").replace(ON_BORDER, r"\*")
+        note = caption(table, shown).replace(f" {BEST} best", " Best in bold").replace(ON_BORDER, r"\*")
         lines += ["", note, "", *(f"- {line}" for line in failures(table))]
     return "\n".join(lines).rstrip("\n")
 
@@ -359,7 +414,7 @@ def to_latex(rows: Iterable[Mapping[str, Any]], metric: str | None = None) -> st
             if summary.is_best:
                 method, first = rf"\textbf{{{method}}}", rf"\textbf{{{first}}}"
             lines.append(f"{' & '.join([method, first, *others])} \\\\")
-        note = caption(table, shown).replace(f" {BEST} best.", " Best in bold.")
+        note = caption(table, shown).replace(f" {BEST} best", " Best in bold")
         lines += [r"\bottomrule", r"\end{tabular}"]
         lines += [rf"\caption{{{escape_latex(f'{dataset}, {protocol} protocol. {note}')}}}", r"\end{table}"]
         lines += [f"% {line}" for line in failures(table)]

@@ -1,16 +1,29 @@
 """The verdict of a leaderboard, in words: what is best, what is statistically tied with it, and what of these is cheap.
 
 The best method is compared with every other one by the paired bootstrap over test documents (`evaluation.significance`)
-on the metric that ranks, the mean over the seeds that both ran; p values are corrected together by Holm's rule.
+on the metric that ranks, the mean over the seeds that all of them ran; p values are corrected together by Holm's rule.
+What is best is judged on these seeds too, so that it is never called better than what beats it there.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flows.cells import Index
-from flows.leaderboard import HEADINGS, Summary, columns, scale, summarise
+from flows.leaderboard import (
+    HEADINGS,
+    KNOWN,
+    Summary,
+    columns,
+    in_common,
+    listed,
+    mean_over,
+    scale,
+    seeds_of,
+    summarise,
+)
 from tasks import InputError
 
 if TYPE_CHECKING:
@@ -51,26 +64,86 @@ def _with_keys(home: Path, rows: Rows) -> Rows:
     return [{"key": keys.get(row["run_id"]), **row} for row in rows]
 
 
+@dataclass(frozen=True)
+class Standing:
+    """How the others of a table stand to its best, on the seeds that all of them ran.
+
+    `best` is None where nothing is compared. `p_values` go by a method's label, corrected; `behind` are those that the
+    best is significantly better than. `untested` are sentences on what could not be tested.
+    """
+
+    best: Summary | None
+    seeds: Sequence[int]
+    p_values: Mapping[str, float]
+    untested: Sequence[str]
+
+    @property
+    def behind(self) -> set[str]:
+        """The labels of the methods that are significantly worse than the best."""
+        return {label for label, p in self.p_values.items() if p < LEVEL}
+
+
+def standing(home: Path, rows: Rows, table: Sequence[Summary], metric: str) -> Standing:
+    """Test the best of a table (best first, as `flows.leaderboard.summarise` has it) against all others.
+
+    p is that of the difference in favour of the best: 1 where the documents speak against it.
+    """
+    from evaluation.significance import bootstrap, difference, holm
+
+    measured = [s for s in table if metric in s.mean]
+    compared, seeds = in_common(measured, metric)
+    if not compared:
+        return Standing(None, [], {}, [])
+    (best, *_), sign = compared, 1 if KNOWN[metric].higher_is_better else -1
+    found: dict[str, float] = {}
+    reasons: dict[str, list[str]] = {}
+    for other in measured[1:]:
+        try:
+            first, second = _paired(home, runs_of(rows, best), runs_of(rows, other), seeds, metric)
+        except InputError as error:
+            reasons.setdefault(str(error), []).append(other.label)
+            continue
+        draws = bootstrap([first, second])
+        gap = difference(sign * (first.value - second.value), sign * (draws[:, 0] - draws[:, 1]))
+        found[other.label] = gap.p if gap.value > 0 and gap.high > 0 else 1.0
+    corrected = dict(zip(found, holm(list(found.values())), strict=True))
+    untested = [f"Not tested: {', '.join(labels)} ({reason})." for reason, labels in reasons.items()]
+    return Standing(best, seeds, corrected, untested)
+
+
 def _sentence(home: Path, rows: Rows, measured: Sequence[Summary], metric: str) -> str:
-    best, *others = measured
-    figure = f"{best.label} is best ({HEADINGS.get(metric, metric)} {scale(metric) * best.mean[metric]:.2f})"
-    if not others:
+    found = standing(home, rows, measured, metric)
+    best = found.best
+    if best is None:
+        return "nothing is compared, for no two methods ran the same seed; run them with the same --seeds."
+    value = f"{HEADINGS.get(metric, metric)} {scale(metric) * mean_over(best, metric, found.seeds):.2f}"
+    uneven = any(sorted(s.by_seed[metric]) != list(found.seeds) for s in measured)
+    shared = f" on the {seeds_of(found.seeds)} in common" if uneven else ""
+    figure = f"{best.label} is best{shared} ({value})"
+    if len(measured) == 1:
         return f"{figure}; nothing else was run to compare it with."
-    p_values, untested = against_best(home, rows, best, others, metric)
-    tied = [s for s in others if p_values.get(s.label, 0) >= LEVEL]
-    if not p_values:
+    tied = [s for s in measured if s.label in found.p_values.keys() - found.behind]
+    if not found.p_values:
         parts = [f"{figure}."]
     elif tied:
-        names = ", ".join(f"{s.label} (p = {p_values[s.label]:.2g})" for s in tied)
+        names = ", ".join(f"{s.label} (p = {found.p_values[s.label]:.2g})" for s in tied)
         parts = [f"{figure}. Statistically tied with it: {names}."]
     else:
-        highest = max(p_values.values())
-        parts = [f"{figure}, and significantly better than the other {len(p_values)} (p <= {highest:.2g})."]
+        highest = max(found.p_values.values())
+        parts = [f"{figure}, and significantly better than {the_others(found)} (p <= {highest:.2g})."]
     if tied and (cheapest := _cheapest([best, *tied])):
         parts.append(cheapest)
-    if p_values:
-        parts.append("Paired bootstrap over test documents, Holm-corrected.")
-    return " ".join([*parts, *untested])
+    if found.p_values:
+        runs = "one run" if len(found.seeds) == 1 else f"{len(found.seeds)} runs"
+        which = f"{seeds_of(found.seeds)} {listed(found.seeds)}"
+        parts.append(f"Paired bootstrap over test documents, {runs} of each ({which}), Holm-corrected.")
+    return " ".join([*parts, *found.untested])
+
+
+def the_others(found: Standing) -> str:
+    """Return in words how many methods were tested against the best: "the other one", "the other 3"."""
+    n_tested, only = len(found.p_values), " that could be tested" if found.untested else ""
+    return f"the other {'one' if n_tested == 1 else n_tested}{only}"
 
 
 def _cheapest(tied: Sequence[Summary]) -> str | None:
@@ -83,39 +156,22 @@ def _cheapest(tied: Sequence[Summary]) -> str | None:
     return f"The cheapest of them is {cheapest.label}: {cheapest.seconds:.1f} s against {tied[0].seconds or 0:.1f} s."
 
 
-def against_best(
-    home: Path, rows: Rows, best: Summary, others: Sequence[Summary], metric: str
-) -> tuple[dict[str, float], list[str]]:
-    """Return each other method's corrected p, by label, and sentences on what could not be tested."""
-    from evaluation.significance import bootstrap, difference, holm
-
-    found: dict[str, float] = {}
-    reasons: dict[str, list[str]] = {}
-    for other in others:
-        try:
-            first, second = _paired(home, runs_of(rows, best), runs_of(rows, other), metric)
-        except InputError as error:
-            reasons.setdefault(str(error), []).append(other.label)
-            continue
-        draws = bootstrap([first, second])
-        found[other.label] = difference(first.value - second.value, draws[:, 0] - draws[:, 1]).p
-    corrected = dict(zip(found, holm(list(found.values())), strict=True))
-    return corrected, [f"Not tested: {', '.join(labels)} ({reason})." for reason, labels in reasons.items()]
-
-
 def runs_of(rows: Rows, summary: Summary) -> dict[int, Mapping[str, Any]]:
     """Return a summary's finished rows by seed."""
     return {row["seed"]: row for row in rows if summary.holds(row) and not row["error"]}
 
 
 def _paired(
-    home: Path, first: Mapping[int, Mapping[str, Any]], second: Mapping[int, Mapping[str, Any]], metric: str
+    home: Path,
+    first: Mapping[int, Mapping[str, Any]],
+    second: Mapping[int, Mapping[str, Any]],
+    seeds: Sequence[int],
+    metric: str,
 ) -> "tuple[Tally, Tally]":
-    """Return both methods' tallies over the seeds they share. Raises InputError when they cannot be compared."""
+    """Return both methods' tallies over these seeds. Raises InputError when they cannot be compared."""
     from flows.answers import corpus_key, predictions, tally
 
-    seeds = sorted(first.keys() & second.keys())
-    if not seeds:
+    if not set(seeds) <= first.keys() & second.keys():
         raise InputError("no seed in common with the best")
     both = [[runs[seed] for seed in seeds] for runs in (first, second)]
     if any(row["key"] is None for runs in both for row in runs):

@@ -40,8 +40,8 @@ ROWS = [
     row("tfidf", 0.8, 1),
     row("tfidf", None, 2),
     row("nmf", None),
-    row("lsi", 0.90, 0),
-    row("lsi", 0.92, 1),
+    row("lsi", 0.92, 0),
+    row("lsi", 0.90, 1),
     row("lsi", 0.94, 2),
     row("a_b", 0.5, 0, on_border=["C"]),
 ]

@@ -185,7 +185,7 @@ def test_what_equals_the_best_is_tied_with_it_and_hundredths_do_not_look_large(e
     board = boards.boards(evidence)[0]
     best = replace(board.best, mean={"accuracy": 0.9}, half_width={"accuracy": math.nan})
     equal = replace(best, method="equal", mean={"accuracy": 0.89999})
-    two = replace(board, summaries=[best, equal], p_values={equal.label: 1.0})
+    two = replace(board, summaries=[best, equal], tests=replace(board.tests, p_values={equal.label: 1.0}))
     assert two.tied == [equal]
     assert "tied with it: equal" in answer_of(two)
     svg = charts.leaderboard(two).svg

@@ -11,7 +11,7 @@ from itertools import groupby
 from flows.leaderboard import HEADINGS, KNOWN, Summary, caption, columns, failures, scale, summarise
 from flows.report.evidence import Evidence
 from flows.report.tables import NOTHING, Cell, Table, number, slug
-from flows.verdict import LEVEL, against_best
+from flows.verdict import Standing, standing
 
 LOCAL = "measured here"
 
@@ -20,15 +20,19 @@ LOCAL = "measured here"
 class Board:
     """The methods of a data set under a protocol, best first, by the metric that ranks.
 
-    `p_values` go by a method's label, corrected, against the best; `untested` says what could not be tested, and why.
+    `tests` says how the others stand to the best.
     """
 
     dataset: str
     protocol: str
     metric: str
     summaries: Sequence[Summary]
-    p_values: Mapping[str, float]
-    untested: Sequence[str]
+    tests: Standing
+
+    @property
+    def p_values(self) -> Mapping[str, float]:
+        """The corrected p of each other method against the best, by label."""
+        return self.tests.p_values
 
     @property
     def name(self) -> str:
@@ -49,8 +53,9 @@ class Board:
         """Return "best", "tied" (not told apart from the best), "behind" (significantly) or "not tested"."""
         if summary.is_best:
             return "best"
-        p = self.p_values.get(summary.label)
-        return "not tested" if p is None else "tied" if p >= LEVEL else "behind"
+        if summary.label not in self.p_values:
+            return "not tested"
+        return "behind" if summary.label in self.tests.behind else "tied"
 
     @property
     def tied(self) -> list[Summary]:
@@ -72,12 +77,9 @@ def boards(evidence: Evidence) -> list[Board]:
         metric = columns(summaries, None)[0]
         measured = [summary for summary in summaries if metric in summary.mean]
         if measured:
-            best, *others = measured
             rows = [row for row in evidence.rows if (row["dataset"], row["protocol"]) == (dataset, protocol)]
-            p_values, untested = (
-                against_best(evidence.home, rows, best, others, metric) if others else ({}, [])
-            )
-            found.append(Board(dataset, protocol, metric, measured, p_values, untested))
+            tests = standing(evidence.home, rows, measured, metric)
+            found.append(Board(dataset, protocol, metric, measured, tests))
     return found
 
 
@@ -115,12 +117,14 @@ def table(board: Board) -> Table:
             number(summary.peak_mb, 0),
             Cell(str(summary.n_seeds), summary.n_seeds),
         ])  # fmt: skip
-    note = caption(board.summaries, shown).replace(" > best.", "")
+    note = caption(board.summaries, shown).replace(" > best", " Best")
     note += (
         " Tied: not told apart from the best by the paired bootstrap over test documents (p, Holm-corrected)."
     )
     title = f"{board.dataset}, {board.protocol} protocol"
-    return Table(f"leaderboard-{board.name}", title, headings, rows, " ".join([note, *board.untested]), LOCAL)
+    return Table(
+        f"leaderboard-{board.name}", title, headings, rows, " ".join([note, *board.tests.untested]), LOCAL
+    )
 
 
 def failed(evidence: Evidence) -> Table | None:

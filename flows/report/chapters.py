@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from flows.leaderboard import mean_over, on_seeds, scale
 from flows.report import (
     audits,
     boards,
@@ -24,6 +25,7 @@ from flows.report.charts import Figure
 from flows.report.evidence import Evidence
 from flows.report.papers import RECORDED
 from flows.report.tables import Table, slug
+from flows.verdict import the_others
 
 if TYPE_CHECKING:
     from flows.claims import Entry
@@ -128,7 +130,12 @@ def answer_of(board: Board) -> str:
     """Return in words what is best on a board, what is tied with it, and which of these is cheapest."""
     best = board.best
     where = f"{board.dataset}, {board.protocol} protocol"
-    said = f"{where}: {best.label} is best with {boards.figure(board, best)} % {board.heading}"
+    if board.tests.best is None:
+        return f"{where}: nothing is compared, for no two methods ran the same seed."
+    value = boards.figure(board, best)
+    if shared := on_seeds(board.summaries, board.metric):
+        value = f"{scale(board.metric) * mean_over(best, board.metric, board.tests.seeds):.2f}"
+    said = f"{where}: {best.label} is best{shared and f'{shared},'} with {value} % {board.heading}"
     if len(board.summaries) == 1:
         return (
             f"{said}; nothing else was run to compare it with. Run another: "
@@ -137,7 +144,7 @@ def answer_of(board: Board) -> str:
     if board.tied:
         said += f"; tied with it: {', '.join(s.label for s in board.tied)}"
     elif board.p_values:
-        said += f", significantly ahead of the other {len(board.p_values)}"
+        said += f", significantly ahead of {the_others(board.tests)}"
     if cheapest := board.cheapest:
         same = (
             "also the cheapest of these" if cheapest is best else f"the cheapest of these is {cheapest.label}"
@@ -193,7 +200,7 @@ def _how_sure(found: Sequence[Board]) -> list[str]:
     compared = [board for board in found if len(board.summaries) > 1]
     if not compared:
         return ["Nothing has been compared here yet: a comparison needs two methods on one data set."]
-    n_alone = sum(bool(board.p_values) and not board.tied and not board.untested for board in compared)
+    n_alone = sum(bool(board.p_values) and not board.tied and not board.tests.untested for board in compared)
     n_tied = sum(len(board.tied) for board in compared)
     counts = sorted({summary.n_seeds for board in compared for summary in board.summaries})
     over = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
