@@ -20,7 +20,7 @@ from flows.agenda import Agenda, AnyCell
 from flows.squares import Square
 from tasks import tracebacks
 from tasks.cluster import Cluster, digest
-from tasks.isolate import CellError, n_cores
+from tasks.isolate import CellError, n_cores, n_jobs
 from tasks.recipe import Reference
 from tasks.stages import STAGES
 from tasks.store import Store
@@ -43,7 +43,7 @@ def task_runner(engine: str) -> TaskRunner[Any]:
     `engine` is threads, dask for worker processes on this machine, or the address of a Dask cluster's scheduler.
     """
     if engine == "threads":
-        return ThreadPoolTaskRunner(max_workers=4 * n_cores())
+        return ThreadPoolTaskRunner(max_workers=AHEAD * (n_jobs() or n_cores()))
     import dask
     from prefect_dask import DaskTaskRunner
 
@@ -51,12 +51,21 @@ def task_runner(engine: str) -> TaskRunner[Any]:
         return DaskTaskRunner(address=engine)
     dask.config.set({"distributed.worker.daemon": False})  # its workers start children of their own
     return DaskTaskRunner(
-        cluster_kwargs={"n_workers": n_cores(), "threads_per_worker": 1, "dashboard_address": None}
+        cluster_kwargs={
+            "n_workers": n_jobs() or n_cores(),
+            "threads_per_worker": 1,
+            "dashboard_address": None,
+        }
     )
 
 
 def n_workers() -> int:
-    """Return how many stages the flow that asks may compute at once: this machine's cores, or a cluster's threads."""
+    """Return how many stages the flow that asks may compute at once.
+
+    Those that TEXTBENCH_JOBS says, else as many as this machine has cores, or a cluster threads.
+    """
+    if jobs := n_jobs():
+        return jobs
     runner = _cluster_runner()
     return n_cores() if runner is None else sum(runner.client.nthreads().values()) or 1
 

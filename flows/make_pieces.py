@@ -6,13 +6,13 @@ from prefect import flow
 from prefect.states import Completed, Failed, State
 
 from flows.cells import Protocol, Request
-from flows.engine import execute
+from flows.engine import execute, n_workers
 from flows.home import home_folder
 from flows.pieces import Piece, plan_pieces
 from flows.recording import announce
 from flows.run_names import run_name
 from flows.squares import empty_row, spent
-from tasks.isolate import n_cores, warm
+from tasks.isolate import warm
 from tasks.leftovers import remove_leftovers
 from tasks.store import Store
 
@@ -50,7 +50,7 @@ def pieces(
             errors.append(error)
         announce(piece, result | {"stage": piece.stage})
 
-    execute(planned, store, n_cores(), finish)
+    execute(planned, store, n_workers(), finish)
     if errors:
         return Failed(message=f"{len(errors)} of {len(planned)} pieces failed")
     return Completed(message=f"{len(planned)} pieces")

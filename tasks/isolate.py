@@ -25,7 +25,7 @@ from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from tasks import tracebacks
+from tasks import InputError, tracebacks
 
 PRELOAD = [
     "__main__",
@@ -42,6 +42,7 @@ PRELOAD = [
     "threadpoolctl",
 ]
 POLL_SECONDS = 0.05
+JOBS = "TEXTBENCH_JOBS"
 MESSAGE_LENGTH = 1000
 _STARTING = threading.Lock()
 
@@ -225,6 +226,16 @@ def unlink_semaphores() -> None:
 def n_cores() -> int:
     """Return the number of cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def n_jobs() -> int | None:
+    """Return how many stages TEXTBENCH_JOBS wants computed at once, or None. InputError for what is no number."""
+    said = os.environ.get(JOBS, "").strip()
+    if not said:
+        return None
+    if not said.isdecimal() or not int(said):
+        raise InputError(f"{JOBS} must be a whole number from 1 on, got {said!r}")
+    return int(said)
 
 
 def usage() -> dict[str, float]:

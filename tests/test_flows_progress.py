@@ -3,6 +3,7 @@
 import io
 import json
 import logging
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from flows.cells import Cell, Request, estimate
 from flows.cli import forecast, progress
 from flows.cli.forecast import Forecast
 from flows.cli.progress import MOST_LINES, Progress
+from flows.cli.voice import VOICE, Voice
 from tasks.recipe import Reference
 from tasks.store import Store, locked
 
@@ -193,3 +195,30 @@ def test_rows_are_printed_as_json_as_they_come(capsys: pytest.CaptureFixture[str
     with Progress([one], True, {}, Console(file=io.StringIO())):
         end(one, error="no")
     assert json.loads(capsys.readouterr().out)["error"] == "no"
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+@pytest.mark.parametrize(
+    ("voice", "said"),
+    [
+        ("quiet", ["warning: slow", "[2/2] r8 lsi seed 1: failed"]),
+        ("verbose", ["r8 tfidf seed 0: tune", "info: hello", "warning: slow", "[1/2] r8 tfidf seed 0: done"]),
+    ],
+)
+def test_how_much_is_said(voice: Voice, said: list[str], is_terminal: bool) -> None:
+    out, first, second = io.StringIO(), cell(0, "tfidf"), cell(1, "lsi")
+    token = VOICE.set(voice)
+    try:
+        console = Console(width=80, force_terminal=is_terminal, color_system=None, file=out)
+        with Progress([first, second], False, {}, console):
+            start(first)
+            run.info("hello")
+            run.warning("slow")
+            end(first)
+            end(second, error="failed")
+    finally:
+        VOICE.reset(token)
+    lines = [line.strip() for line in re.sub(r"\x1b\[[0-9?]*[A-Za-z]", "\n", out.getvalue()).splitlines()]
+    assert [line for line in lines if line in said] == said
+    if voice == "quiet":
+        assert [line for line in lines if line] == said

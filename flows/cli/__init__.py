@@ -2,6 +2,7 @@
 
 import os
 import sys
+from typing import Annotated
 
 import typer
 
@@ -14,6 +15,7 @@ from flows.cli.export import export
 from flows.cli.fetch import fetch
 from flows.cli.leaderboard import leaderboard
 from flows.cli.list import list_app
+from flows.cli.panels import in_panels
 from flows.cli.query import query
 from flows.cli.report import report
 from flows.cli.retrieve import retrieve
@@ -25,6 +27,7 @@ from flows.cli.store import store_app
 from flows.cli.terms import terms
 from flows.cli.transform import transform
 from flows.cli.up import up
+from flows.cli.voice import VOICE
 from flows.server import ServerError
 from tasks import InputError
 
@@ -38,10 +41,39 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 COMMANDS = (run, curve, compare, claims, report, retrieve, query, terms, leaderboard, show, export, transform)
+LONG = (run, curve, retrieve)  # commands whose options are shown in groups
 for command in (*COMMANDS, fetch, doctor, up, down, status, send):
-    app.command(command.__name__)(command)
+    app.command(command.__name__)(in_panels(command) if command in LONG else command)
 app.add_typer(list_app, name="list")
 app.add_typer(store_app, name="store")
+
+
+def print_version(is_asked: bool) -> None:
+    """Print the version and end."""
+    if is_asked:
+        from importlib.metadata import version
+
+        print(f"textbench {version('textbench')}")
+        raise typer.Exit
+
+
+@app.callback()
+def everywhere(
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Say nothing but results, warnings and errors.")
+    ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Say each stage that begins and each cell that ends.")
+    ] = False,
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version.", callback=print_version, is_eager=True),
+    ] = False,
+) -> None:
+    """Set what holds for every command."""
+    if quiet and verbose:
+        raise InputError("--quiet and --verbose exclude each other: give one of them")
+    VOICE.set("quiet" if quiet else "verbose" if verbose else "normal")
 
 
 def main() -> None:

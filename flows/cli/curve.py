@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.cli.output import FIGURES, check_file
-from flows.cli.request import Address, CellsAsJson, DataDir, Engine, Folds, Paper, Probe
+from flows.cli.request import Address, CellsAsJson, DataDir, Engine, Folds, Jobs, Paper, Probe
 from tasks import InputError
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def curve(
     data_dir: DataDir = None,
     engine: Engine = "threads",
     address: Address = None,
+    jobs: Jobs = None,
     figure: Annotated[
         Path | None,
         typer.Option(help="Draw the curves to this file (.svg, .png or .pdf).", show_default=False),

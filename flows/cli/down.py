@@ -16,6 +16,8 @@ def down(
     """Stop what textbench started here: the worker, MLflow's page, and the Prefect server, if no other folder uses it.
 
     Configured servers are left alone.
+
+    Example: textbench down
     """
     from flows import server, services
     from flows.home import home_folder

@@ -19,6 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from flows.cli.forecast import Forecast
+from flows.cli.voice import VOICE
 
 if TYPE_CHECKING:
     from flows.squares import Square
@@ -55,6 +56,7 @@ class Progress(logging.Handler):
         self._n_ended = 0
         self._out = sys.stdout if as_json else None
         self._console = console or Console(stderr=True)
+        self._voice = VOICE.get()
         self.is_closed = False
         self._rows: dict[str, dict[str, Any]] = {}
         self._steps: dict[str, Step] = {}
@@ -69,7 +71,7 @@ class Progress(logging.Handler):
             logger.setLevel(level)
             logger.propagate = False
             logger.addHandler(self)
-        if self._console.is_terminal:
+        if self._console.is_terminal and self._voice != "quiet":
             self._live.start()
         return self
 
@@ -95,15 +97,19 @@ class Progress(logging.Handler):
         if hasattr(record, "artifact"):
             self._wait(record.artifact, record.waits)  # type: ignore[attr-defined]
         elif cell is None:
-            self._console.print(
-                f"{record.levelname.lower()}: {record.getMessage()}", markup=False, soft_wrap=True
-            )
+            if self._voice != "quiet" or record.levelno >= logging.WARNING:
+                self._print(f"{record.levelname.lower()}: {record.getMessage()}")
         elif hasattr(record, "row"):
             self._end(cell, record)
         else:
             waits = getattr(record, "waits", "")
             self._steps[cell] = Step(record.stage, time.monotonic(), waits)  # type: ignore[attr-defined]
             self._forecast.begin(cell)
+            if self._voice == "verbose":
+                self._print(f"{self._cells[cell].label}: {waits or record.stage}")  # type: ignore[attr-defined]
+
+    def _print(self, line: str) -> None:
+        self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
     def _wait(self, artifact: str, waits: str) -> None:
         """Note what the cell in whose stage an artifact is made waits for; nothing where it goes on."""
@@ -122,11 +128,9 @@ class Progress(logging.Handler):
                 print(json.dumps(row), file=self._out, flush=True)
             except OSError:  # a closed pipe or a full disk; the run goes on and is kept
                 self.is_closed = True
-        if row["error"] or not self._console.is_terminal:
-            counted = f"[{self._n_ended}/{len(self._planned)}]"
-            self._console.print(
-                f"{counted} {record.getMessage()}", markup=False, highlight=False, soft_wrap=True
-            )
+        is_told = self._voice == "verbose" or (self._voice == "normal" and not self._console.is_terminal)
+        if row["error"] or is_told:
+            self._print(f"[{self._n_ended}/{len(self._planned)}] {record.getMessage()}")
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Give the bar with its figures, which always fit, and below it the cells under way, cut if need be."""

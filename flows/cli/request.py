@@ -1,5 +1,6 @@
 """What the options of `textbench run` ask for, checked, as a request."""
 
+import os
 from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,6 +26,30 @@ Address = Annotated[
     typer.Option(
         help="With dask: a cluster's scheduler, tls://HOST:PORT, or tcp:// on this machine.",
         show_default=False,
+    ),
+]
+
+
+def use_jobs(jobs: int | None) -> int | None:
+    """Have the flow that a command runs compute at most so many stages at once."""
+    from tasks.isolate import JOBS, n_jobs
+
+    if jobs is not None:
+        if jobs < 1:
+            raise InputError(f"--jobs must be at least 1, got {jobs}")
+        os.environ[JOBS] = str(jobs)
+    return n_jobs()
+
+
+# Declaring it is all a command has to do.
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs",
+        "-j",
+        help="Stages computed at once.",
+        show_default="$TEXTBENCH_JOBS, or the machine's cores",
+        callback=use_jobs,
     ),
 ]
 Paper = Annotated[

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.cli.output import check_folder
-from flows.cli.request import Address, Engine, Fresh
+from flows.cli.request import Address, Engine, Fresh, Jobs
 from tasks import InputError
 
 if TYPE_CHECKING:
@@ -92,6 +92,7 @@ def retrieve(
     ] = None,
     engine: Engine = "threads",
     address: Address = None,
+    jobs: Jobs = None,
     fresh: Fresh = False,
     json: Annotated[
         bool, typer.Option("--json", help="Print JSON Lines, one object a ranker, and nothing else.")

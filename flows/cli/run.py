@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from flows.cli.request import Address, CellsAsJson, DataDir, Engine, Folds, Fresh, Paper, Probe
+from flows.cli.request import Address, CellsAsJson, DataDir, Engine, Folds, Fresh, Jobs, Paper, Probe
 
 # What goes beside a suite of parts and holds for each of them; a part says for itself what any other option would.
-BESIDE_PARTS = ("data_dir", "engine", "address", "dry_run", "json")
+BESIDE_PARTS = ("data_dir", "engine", "address", "jobs", "dry_run", "json")
 
 
 def run(
@@ -62,6 +62,7 @@ def run(
     data_dir: DataDir = None,
     engine: Engine = "threads",
     address: Address = None,
+    jobs: Jobs = None,
     timed: Annotated[
         bool,
         typer.Option(

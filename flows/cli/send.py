@@ -7,6 +7,8 @@ def send() -> None:
     """Send runs that waited for a tracking server which did not answer (`when_down: spool` in mlflow.yaml).
 
     The next `textbench run` does so too.
+
+    Example: MLFLOW_TRACKING_URI=http://127.0.0.1:5000 textbench send
     """
     from flows import spool
     from flows.home import home_folder

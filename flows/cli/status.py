@@ -6,7 +6,10 @@ import typer
 
 
 def status(json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False) -> None:
-    """Say where the Prefect server, its worker and MLflow's page are, whether they answer, and if runs wait."""
+    """Say where the Prefect server, its worker and MLflow's page are, whether they answer, and if runs wait.
+
+    Example: textbench status --json
+    """
     from json import dumps
 
     from flows import services, spool

@@ -6,6 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flows.cli.voice import note
+
 if TYPE_CHECKING:
     from flows.cells import Cell, Request
     from flows.suites import Part
@@ -75,9 +77,7 @@ def run_suite(home: Path, parts: "list[Part]", dry_run: bool, as_json: bool, eng
         kind = "pieces" if part.pieces else "curves" if part.budgets else "timed" if part.timed else "sweep"
         if part.timed and engine != "threads":
             kind = "timed on this machine, without the engine"
-        print(
-            f"part {number} of {len(parts)}: {kind}, {', '.join(part.request.methods[:5])}", file=sys.stderr
-        )
+        note(f"part {number} of {len(parts)}: {kind}, {', '.join(part.request.methods[:5])}")
         if part.budgets:
             cells = plan_and_check(home, part)
         else:

@@ -1,10 +1,11 @@
 """Which finished run a command is about: its argument and options, and the line that says what was taken."""
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from flows.cli.voice import note
 
 RUN_HELP = (
     "`last`, `best`, a method (its newest run), or the beginning of a run's MLflow id or key (6 or more)."
@@ -35,5 +36,5 @@ def take_run(
     row = find_run(home, name, dataset, protocol)
     if not is_id_of(row, name):
         words = f"{row['dataset']} {row['method']} seed {row['seed']}, {row['protocol']}"
-        print(f"textbench: {name} is {words}, {row['key'][:12]}", file=sys.stderr)
+        note(f"{name} is {words}, {row['key'][:12]}")
     return row

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from flows.cli.output import check_file
+from flows.cli.voice import note
 from tasks import InputError
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def transform(
     model = replace(Model.load(file), method_file=method)
     documents, n_blank = read_texts(texts or [STDIN], text_column, whole=whole)
     if n_blank:
-        print(f"textbench: {n_blank} blank texts left out", file=sys.stderr)
+        note(f"{n_blank} blank texts left out")
     if output == "features":
         assert out is not None
         _write_features(model, documents, out, json)

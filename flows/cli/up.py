@@ -37,6 +37,8 @@ def up(
     """Start what does not run yet, in the background, and print where the pages are: Prefect's and MLflow's.
 
     Runs can then be started from Prefect's page. All stays up until `textbench down`.
+
+    Example: textbench up --nightly "0 3 * * 1-5"
     """
     from json import dumps
 
