@@ -1,6 +1,6 @@
 """Answers: what finished runs said of every test document, read back so that runs are compared on the same ones."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -114,3 +114,17 @@ def _indicators(table: "pyarrow.Table") -> "tuple[np.ndarray, np.ndarray]":
         dense[np.repeat(np.arange(len(column)), column.value_lengths().to_numpy()), part] = True
         indicators.append(dense)
     return indicators[0], indicators[1]
+
+
+def document_intervals(table: "pyarrow.Table", metrics: Iterable[str]) -> dict[str, float]:
+    """Return half the 95 % interval over the test documents, in fractions, of each metric that is kept per document."""
+    from evaluation.intervals import documents_half_width
+
+    kept = [name for name in metrics if name in testable(is_several(table)) and _is_kept(table, name)]
+    halves = {name: documents_half_width(tally([table], name)) for name in kept}
+    return {name: half for name, half in halves.items() if half == half}
+
+
+def _is_kept(table: "pyarrow.Table", metric: str) -> bool:
+    column = (MEANS_SEVERAL if is_several(table) else MEANS).get(metric)
+    return column is None or column in table.column_names

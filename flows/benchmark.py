@@ -9,6 +9,7 @@ from prefect import flow
 from prefect.states import State
 
 from flows.cells import Cell, Index, Protocol, Request, plan, result_row, row
+from flows.doubt import documents_95
 from flows.engine import execute, n_workers, sweep_id
 from flows.home import home_folder
 from flows.recording import Recorder
@@ -77,11 +78,13 @@ class SweepRecorder(Recorder[Cell]):
 
     def row(self, cell: Cell, error: str | None = None) -> dict[str, Any]:
         """Return a cell as a row with no result yet, or with the error that took its place."""
-        return row(cell, error)
+        return row(cell, error) | {"documents_95": {}}
 
     def result_row(self, cell: Cell) -> dict[str, Any]:
-        """Return a finished cell as a row."""
-        return result_row(cell, self.store)
+        """Return a finished cell as a row, with half the interval of its metrics over test documents."""
+        found = result_row(cell, self.store)
+        halves = documents_95(self.store, cell.references["evaluate"], found["metrics"])
+        return found | {"documents_95": halves}
 
     def kept(self, cell: Cell) -> dict[str, Any]:
         """Return what asks for the cell, and whether it was timed."""

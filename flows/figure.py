@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from flows.leaderboard import HEADINGS, Summary, columns, scale, summarise, unit
-from flows.report.style import BEST, INK, OTHER, canvas, save
+from flows.report.style import BEST, INK, OTHER, canvas, dash, save
 from tasks import InputError
 
 __all__ = ["INK", "WIDTH", "draw"]
@@ -16,7 +16,8 @@ WIDTH = 7.0  # inches
 def draw(rows: Iterable[Mapping[str, Any]], path: Path, metric: str | None = None) -> None:
     """Draw one panel a data set and protocol, best first, each in its metric's unit, to an SVG, PNG or PDF file.
 
-    A bar is the 95 % interval over seeds (none for one seed); the number at the right is seconds, all stages together.
+    A bar is the 95 % interval, the wider of that over seeds, a solid line, and that over test documents, a dashed one;
+    the number at the right is seconds, all stages together.
     Raises InputError when there is nothing to draw.
     """
     from itertools import groupby
@@ -42,7 +43,8 @@ def _panel(axis: Any, summaries: list[Summary], metric: str) -> None:
         value, half = (scale(metric) * figures[metric] for figures in (summary.mean, summary.half_width))
         colour, marker = (BEST, "D") if summary.is_best else (OTHER, "o")
         bar = half if half == half else None
-        axis.errorbar(value, place, xerr=bar, fmt=marker, color=colour, capsize=3, clip_on=False)
+        drawn = axis.errorbar(value, place, xerr=bar, fmt=marker, color=colour, capsize=3, clip_on=False)
+        dash(drawn, summary.over.get(metric))
         if summary.seconds is not None:
             axis.text(
                 1.02, place, f"{summary.seconds:.1f} s", transform=axis.get_yaxis_transform(), va="center"
@@ -51,7 +53,15 @@ def _panel(axis: Any, summaries: list[Summary], metric: str) -> None:
     axis.set_yticks(range(len(summaries)), [summary.label for summary in summaries])
     axis.set_ylim(len(summaries) - 0.5, -0.5)
     axis.set_title(f"{first.dataset}, {first.protocol} protocol")
-    axis.set_xlabel(f"{HEADINGS.get(metric, metric)}, {unit(metric)} (95 % interval over seeds)")
+    axis.set_xlabel(f"{HEADINGS.get(metric, metric)}, {unit(metric)}{_bars(summaries, metric)}")
     axis.grid(axis="y", visible=False)
     axis.spines["left"].set_visible(False)
     axis.tick_params(axis="y", length=0)
+
+
+def _bars(summaries: list[Summary], metric: str) -> str:
+    """Say over what the bars of a panel are; "" without bars."""
+    kinds = {summary.over.get(metric) for summary in summaries} - {None}
+    if kinds == {"seeds", "documents"}:
+        return " (95 %: solid over seeds, dashed over test documents)"
+    return f" (95 % interval over {'seeds' if kinds == {'seeds'} else 'test documents'})" if kinds else ""

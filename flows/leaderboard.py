@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from evaluation.intervals import mean_interval
 from evaluation.metrics import METRICS
 from evaluation.multilabel import MULTILABEL_METRICS
+from flows.half_widths import in_words, over_documents, wider
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,6 +30,7 @@ HEADINGS = {
 }
 KNOWN = METRICS | MULTILABEL_METRICS
 BEST, ON_BORDER = ">", "*"
+SHORT = 8  # characters of an id in a table
 MAY_GO = ("peak MB", "seconds")  # from a terminal that is too narrow
 LATEX = {
     "\\": r"\textbackslash{}",
@@ -42,14 +44,18 @@ LATEX = {
 class Summary:
     """One method on one data set under one protocol, over its seeds.
 
-    `mean` and `half_width` (of the 95 % interval, Student's t) go by metric, in fractions; the latter is nan for one
-    seed, and where no seed changes a figure: seeds then say nothing of how sure it is.
+    `mean` and `half_width` go by metric, in fractions. Two things make a mean doubtful, the seeds and the test
+    documents: `half_width_seeds` is of Student's t interval, nan for one seed, and where no seed changes a figure;
+    `half_width_documents` is the mean of the runs' intervals over test documents, which is exact where all seeds err
+    alike and else too wide, for metrics that are kept per document. The wider one is `half_width`, and `over` says
+    which, "seeds" or "documents"; without either it is nan.
     `seconds` is the sum over stages, its mean over seeds; `peak_mb` the largest. `params` holds each distinct
     setting that was chosen, `on_border` the parameters whose best value is an end of what was searched.
     `errors` are the distinct reasons of the `n_failed` seeds. With `n_seeds` 0 nothing was measured. `settings` is what
     else was asked for (`settings_of`), `apart` those words of it that tell it from the method's other summaries.
     `dataset` is of the same documents alone (`flows.corpora`), `about` what tells it from others of its name.
     `is_best` goes by the seeds that it has in common with others (`in_common`); `by_seed` has the figures by metric.
+    `runs` are the ids that other commands take, the newest first; `data_note` says what is wrong with the data.
     """
 
     dataset: str
@@ -72,6 +78,11 @@ class Summary:
     about: str = ""
     documents_sha256: str = ""
     by_seed: Mapping[str, Mapping[int, float]] = field(default_factory=dict, repr=False)
+    over: Mapping[str, str] = field(default_factory=dict)
+    half_width_seeds: Mapping[str, float] = field(default_factory=dict)
+    half_width_documents: Mapping[str, float] = field(default_factory=dict)
+    runs: Sequence[str] = ()
+    data_note: str = ""
 
     @property
     def label(self) -> str:
@@ -209,6 +220,9 @@ def _summary(group: Group, rows: list[Mapping[str, Any]]) -> Summary:
     values = {name: [row["metrics"][name] for row in done] for name in shared}
     intervals = {name: mean_interval(of_seeds) for name, of_seeds in values.items()}
     alike = [name for name, of_seeds in values.items() if min(of_seeds) == max(of_seeds)]
+    seeds = {n: math.nan if n in alike else half for n, (_, half) in intervals.items()}
+    documents = over_documents(done, shared)
+    half_width, over = wider(seeds, documents)
     seconds = [sum(row["seconds"].values()) for row in done if row["seconds"]]
     peaks = [row["peak_mb"] for row in done if row["peak_mb"] is not None]
     params = {json.dumps(row["params"], sort_keys=True): row["params"] for row in done}
@@ -219,7 +233,7 @@ def _summary(group: Group, rows: list[Mapping[str, Any]]) -> Summary:
         trials=trials,
         n_seeds=len(done),
         mean={name: mean for name, (mean, _) in intervals.items()},
-        half_width={n: math.nan if n in alike else half for n, (_, half) in intervals.items()},
+        half_width=half_width,
         seconds=math.fsum(seconds) / len(seconds) if seconds else None,
         peak_mb=max(peaks, default=None),
         params=list(params.values()),
@@ -231,7 +245,18 @@ def _summary(group: Group, rows: list[Mapping[str, Any]]) -> Summary:
         about=rows[0].get("about", ""),
         documents_sha256=next((r["corpus"]["documents_sha256"] for r in rows if r.get("corpus")), ""),
         by_seed=by_seed,
+        over=over,
+        half_width_seeds=seeds,
+        half_width_documents=documents,
+        runs=_ids(done),
+        data_note=next((row["data_note"] for row in rows if row.get("data_note")), ""),
     )
+
+
+def _ids(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the ids of runs, the newest first: MLflow's, or the cell's key of a run that is not there."""
+    newest = sorted(rows, key=lambda row: (-row.get("created", 0.0), row["seed"]))
+    return [name for row in newest if (name := row.get("run_id") or row.get("key"))]
 
 
 def render_table(rows: Iterable[Mapping[str, Any]], console: "Console", metric: str | None = None) -> None:
@@ -243,29 +268,46 @@ def render_table(rows: Iterable[Mapping[str, Any]], console: "Console", metric: 
     sign = "+-" if console.options.ascii_only else "±"
     for (dataset, protocol), table in _tables(summarise(rows, metric)):
         shown = columns(table, metric)
-        headings = _headings(shown, sign)
+        headings = [*_headings(shown, sign), "run"]
         lines = []
         for summary in (summary for summary in table if summary.n_seeds):
             method, *cells = _printed(summary, shown, str, ON_BORDER, sign)
             mark, style = (BEST, "bold") if summary.is_best else (" ", "")
             name, _, words = method.partition(" (")
-            lines.append(Line([f"{mark} {name}", *([f"({words}"] if words else [])], cells, style))
+            parts = [f"{mark} {name}", *([f"({words}"] if words else [])]
+            lines.append(Line(parts, [*cells, short_id(summary)], style))
         if lines:
             console.print(Text(f"{dataset}, {protocol} protocol", style="italic"))
             print_table(console, "  method", headings, lines, MAY_GO)
             console.print(Text(caption(table, shown), style="dim"))
+            if note := table[0].data_note:
+                console.print(Text(f"{dataset}: {note}.", style="yellow"))
         for line in failures(table):
             console.print(Text(line, style="red"))
+
+
+def short_id(summary: Summary) -> str:
+    """Return the beginning of the newest run's id, as `textbench show` takes it; "-" without one."""
+    return summary.runs[0][:SHORT] if summary.runs else "-"
 
 
 def caption(table: Sequence[Summary], shown: Sequence[str]) -> str:
     """Say what figures, marks and intervals of one table of these metrics mean, and which data of its name it is."""
     seeds = sorted({summary.n_seeds for summary in table if summary.n_seeds})
-    if seeds == [1]:
+    counts = f"{seeds[0]} seeds" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
+    measured = [summary for summary in table if shown[0] in summary.mean]
+    lacking = [summary for summary in measured if shown[0] not in summary.half_width_documents]
+    if len(lacking) < len(measured):
+        mean = "" if seeds == [1] else f"mean over {counts}, "
+        interval = f"{mean}± 95 % interval, {in_words(summary.over.get(shown[0]) for summary in measured)}"
+    elif seeds == [1]:
         interval = "one seed: no interval"
     else:
-        counts = f"{seeds[0]} seeds" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
         interval = f"mean and 95 % interval (Student t) over {counts}"
+    if lacking:
+        interval += (
+            "; over seeds alone where a metric is not kept per test document, or predictions are not here"
+        )
     counted = "".join(f", {HEADINGS.get(name, name)} in labels" for name in shown if unit(name) == "labels")
     parts = [f"Percent{counted}; {interval}. {BEST} best{on_seeds(table, shown[0])}."]
     border = sorted({name for summary in table for name in summary.on_border})
@@ -338,7 +380,10 @@ def unit(name: str) -> str:
 
 def _interval(summary: Summary, name: str, sign: str = "±") -> str:
     half = summary.half_width.get(name, math.nan)
-    return _percent(summary, name) + ("" if math.isnan(half) else f" {sign} {scale(name) * half:.2f}")
+    if math.isnan(half):
+        return _percent(summary, name)
+    letter = f" {summary.over[name][0]}" if name in summary.half_width_documents else ""
+    return f"{_percent(summary, name)} {sign} {scale(name) * half:.2f}{letter}"
 
 
 def _costs(summary: Summary) -> list[str]:
@@ -351,14 +396,16 @@ def to_json(rows: Iterable[Mapping[str, Any]], metric: str | None = None) -> str
     """Return JSON Lines, one object a summary, at full precision; a missing interval is null."""
     lines = []
     for summary in summarise(rows, metric):
-        half_width = {name: None if math.isnan(h) else h for name, h in summary.half_width.items()}
-        values = asdict(summary) | {"half_width": half_width}
-        lines.append(json.dumps(values, ensure_ascii=False))
+        halves = {
+            kind: {name: None if math.isnan(h) else h for name, h in getattr(summary, kind).items()}
+            for kind in ("half_width", "half_width_seeds", "half_width_documents")
+        }
+        lines.append(json.dumps(asdict(summary) | halves, ensure_ascii=False))
     return "\n".join(lines)
 
 
 def to_csv(rows: Iterable[Mapping[str, Any]], metric: str | None = None) -> str:
-    """Return CSV: each metric as a fraction at full precision, and its half-width as `<metric>_95`."""
+    """Return CSV: each metric as a fraction at full precision, its half-width, `<metric>_95`, and what that is over."""
     import csv
     import io
 
@@ -366,16 +413,17 @@ def to_csv(rows: Iterable[Mapping[str, Any]], metric: str | None = None) -> str:
     ordered = [*([metric] if metric else []), *(name for name in KNOWN if name != metric)]
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    figures = [column for name in ordered for column in (name, f"{name}_95")]
-    last = ["seconds", "peak_mb", "is_best", "on_border", "n_failed", "errors", "documents_sha256"]
+    figures = [column for name in ordered for column in (name, f"{name}_95", f"{name}_95_over")]
+    last = ["seconds", "peak_mb", "is_best", "on_border", "n_failed", "errors", "documents_sha256", "runs"]
     writer.writerow([*fixed, *figures, *last])
     for summary in summarise(rows, metric):
         values: list[Any] = [getattr(summary, name) for name in fixed]
         for name in ordered:
             half = summary.half_width.get(name, math.nan)
-            values += [summary.mean.get(name), None if math.isnan(half) else half]
+            values += [summary.mean.get(name), None if math.isnan(half) else half, summary.over.get(name)]
         values += [summary.seconds, summary.peak_mb, int(summary.is_best), " ".join(summary.on_border)]
-        writer.writerow([*values, summary.n_failed, "; ".join(summary.errors), summary.documents_sha256])
+        values += [summary.n_failed, "; ".join(summary.errors), summary.documents_sha256]
+        writer.writerow([*values, " ".join(summary.runs)])
     return stream.getvalue().rstrip("\n")
 
 
@@ -392,9 +440,15 @@ def to_markdown(rows: Iterable[Mapping[str, Any]], metric: str | None = None) ->
             if summary.is_best:
                 method, first = f"**{method}**", f"**{first}**"
             lines.append(_pipes([method, first, *others]))
-        note = caption(table, shown).replace(f" {BEST} best", " Best in bold").replace(ON_BORDER, r"\*")
+        note = _note(table, shown).replace(ON_BORDER, r"\*")
         lines += ["", note, "", *(f"- {line}" for line in failures(table))]
     return "\n".join(lines).rstrip("\n")
+
+
+def _note(table: Sequence[Summary], shown: Sequence[str]) -> str:
+    """Return what stands under a table of a paper: the caption, and what is wrong with the data."""
+    note = caption(table, shown).replace(f" {BEST} best", " Best in bold")
+    return f"{note} {table[0].dataset}: {table[0].data_note}." if table[0].data_note else note
 
 
 def _pipes(cells: Sequence[str]) -> str:
@@ -414,7 +468,7 @@ def to_latex(rows: Iterable[Mapping[str, Any]], metric: str | None = None) -> st
             if summary.is_best:
                 method, first = rf"\textbf{{{method}}}", rf"\textbf{{{first}}}"
             lines.append(f"{' & '.join([method, first, *others])} \\\\")
-        note = caption(table, shown).replace(f" {BEST} best", " Best in bold")
+        note = _note(table, shown)
         lines += [r"\bottomrule", r"\end{tabular}"]
         lines += [rf"\caption{{{escape_latex(f'{dataset}, {protocol} protocol. {note}')}}}", r"\end{table}"]
         lines += [f"% {line}" for line in failures(table)]

@@ -51,6 +51,7 @@ def leaderboard(
     Example: textbench leaderboard -d r8 --metric macro_f1 --format latex > table.tex
     """
     from flows.corpora import choose_datasets, choose_methods
+    from flows.doubt import with_doubt
     from flows.home import home_folder
     from flows.leaderboard import FORMATS, latest, render_table
 
@@ -61,13 +62,14 @@ def leaderboard(
     home = home_folder()
     found = _mlflow_rows(home) if from_mlflow else _index_rows(home)
     dataset, method = choose_datasets(found, dataset or ()), choose_methods(found, method or ())
-    rows = latest(
+    chosen = latest(
         row
         for row in found
         if (not dataset or row["dataset"] in dataset)
         and (not method or row["method"] in method)
         and (not protocol or row["protocol"] == protocol)
     )
+    rows = with_doubt(home, chosen)
     if not rows:
         _say_how_to_make_some(dataset, method, protocol, output)
     elif output == TABLE:

@@ -46,6 +46,7 @@ def show(
 def describe(run: "Run") -> dict[str, Any]:
     """Return all that is known of a run as JSON values; what is not in the store is None, `note` says why."""
     from flows.costs import costs
+    from flows.doubt import intervals
     from flows.runs import read_audit
 
     row = run.row
@@ -56,6 +57,7 @@ def describe(run: "Run") -> dict[str, Any]:
         "recipe": None,
         "predictions": None,
         "zero_rows": None,
+        "intervals": intervals(run.home, row),
         "mlflow": _mlflow(run.home, row),
         "note": None,
     }
@@ -156,12 +158,19 @@ def _print_fields(console: "Console", fields: Mapping[str, str]) -> None:
 
 def _print_metrics(console: "Console", about: Mapping[str, Any]) -> None:
     ceilings = (about["audit"] or {}).get("ceilings", {})
+    halves = about["intervals"]
+    columns = [about["metrics"], halves["documents"], halves["seeds"], ceilings]
     rows = [
-        [name, _figure(name, value), _figure(name, ceilings[name]) if name in ceilings else "-"]
-        for name, value in about["metrics"].items()
+        [name, *(_figure(name, of[name]) if name in of else "-" for of in columns)]
+        for name in about["metrics"]
     ]
     _print_heading(console, "Metrics, in percent (coverage_error in labels)")
-    _print_table(console, ["metric", "value", "ceiling"], rows)
+    _print_table(console, ["metric", "value", "± documents", "± seeds", "ceiling"], rows)
+    console.print(
+        "± half the 95 % interval: of this run over test documents, where they are kept one by one; of the mean over "
+        f"{halves['n_seeds']} seed{'s' if halves['n_seeds'] > 1 else ''} (Student t), where it has one.",
+        style="dim", highlight=False,
+    )  # fmt: skip
 
 
 def _figure(name: str, value: float) -> str:

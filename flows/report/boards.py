@@ -110,7 +110,7 @@ def table(board: Board) -> Table:
         rows.append([
             Cell(summary.label + ("*" if summary.on_border else ""), mark=mark, is_strong=summary.is_best),
             number(summary.mean[board.metric], scale=scale(board.metric)),
-            number(summary.half_width[board.metric], scale=scale(board.metric)),
+            _half_width(summary, board.metric),
             *(number(summary.mean.get(name), scale=scale(name)) for name in shown[1:]),
             NOTHING if p is None else Cell(f"{p:.2g}", p),
             number(summary.seconds, 1),
@@ -122,9 +122,17 @@ def table(board: Board) -> Table:
         " Tied: not told apart from the best by the paired bootstrap over test documents (p, Holm-corrected)."
     )
     title = f"{board.dataset}, {board.protocol} protocol"
-    return Table(
-        f"leaderboard-{board.name}", title, headings, rows, " ".join([note, *board.tests.untested]), LOCAL
-    )
+    data = [f"{board.dataset}: {board.summaries[0].data_note}."] if board.summaries[0].data_note else []
+    notes = " ".join([note, *data, *board.tests.untested])
+    return Table(f"leaderboard-{board.name}", title, headings, rows, notes, LOCAL)
+
+
+def _half_width(summary: Summary, metric: str) -> Cell:
+    """Return half the interval, with the letter that says over what it is."""
+    half = summary.half_width[metric]
+    if half != half:
+        return NOTHING
+    return Cell(f"{scale(metric) * half:,.2f} {summary.over[metric][0]}", half)
 
 
 def failed(evidence: Evidence) -> Table | None:

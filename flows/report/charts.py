@@ -59,7 +59,8 @@ def leaderboard(board: Board) -> Figure:
             else:
                 bar = half if half == half else None
                 looks = {"fmt": mark, "color": colour, "markerfacecolor": filled, "capsize": 2.5}
-                axis.errorbar(value, place, xerr=bar, clip_on=False, **looks)
+                drawn = axis.errorbar(value, place, xerr=bar, clip_on=False, **looks)
+                style.dash(drawn, summary.over.get(board.metric))
             word = {"best": " best", "tied": " tied"}.get(standing, "")
             axis.text(1.02, place, f"{value:.2f}{word}", transform=axis.get_yaxis_transform(), va="center")
         axis.set_yticks(range(len(shown)), [summary.label for summary in shown])
@@ -81,7 +82,8 @@ def leaderboard(board: Board) -> Figure:
     left = f" A triangle at the edge is more than {FAR:.0f} points behind." if min(values) < edge else ""
     return Figure(
         f"fig-leaderboard-{board.name}",
-        f"{title}. Bars are 95 % intervals over seeds; filled: best, or statistically tied with it.{left}{more}",
+        f"{title}. Bars are 95 % intervals, the wider of solid: over seeds, "
+        f"and dashed: over test documents; filled: best, or statistically tied with it.{left}{more}",
         svg,
     )
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from flows.cells import Index
+from flows.doubt import with_doubt
 from flows.leaderboard import latest
 from tasks import InputError, catalogue
 
@@ -50,7 +51,7 @@ def gather(home: Path, sweeps: Sequence[str] = ()) -> Evidence:
     whole = [row for row in chosen if not (row["request"] or {}).get("labels")]
     return Evidence(
         home=home,
-        rows=latest(whole),
+        rows=with_doubt(home, latest(whole)),
         budgets=[row for row in chosen if row["request"].get("labels")],
         failed=[row for row in failed if not sweeps or {*sweeps} & _sweeps(row)],
         sweeps=tuple(sweeps),
