@@ -40,6 +40,6 @@ same bits. There is no pickle.
 A file whose name begins with `_` is no method but a part of some.
 
 Start from `tfidf_log2.py` (weights that are learned) or `lsi.py` (a projection that is learned); `counts.py`
-has the check of the input that all share. `tests/test_featurizers_common.py` finds the file and holds it to
-this page.
+has the check of the input that all share. `textbench check FILE` holds a file to this page (`_contract.py`), and
+`tests/test_featurizers_common.py` every file of the folder.
 """

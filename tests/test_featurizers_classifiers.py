@@ -13,8 +13,8 @@ from sklearn.exceptions import NotFittedError
 
 from featurizers import complement_nb, knn, majority, nb, nb_svm, tfidf
 from featurizers._classifiers import CONSTANT
+from featurizers._contract import stored_and_read
 from tasks import catalogue
-from tests.test_featurizers_common import stored_and_read
 
 METHODS = sorted(
     entry.module.partition(".")[2]

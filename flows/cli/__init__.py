@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from flows.cli.check import check
 from flows.cli.claims import claims
 from flows.cli.compare import compare
 from flows.cli.curve import curve
@@ -42,7 +43,7 @@ app = typer.Typer(
 )
 COMMANDS = (run, curve, compare, claims, report, retrieve, query, terms, leaderboard, show, export, transform)
 LONG = (run, curve, retrieve)  # commands whose options are shown in groups
-for command in (*COMMANDS, fetch, doctor, up, down, status, send):
+for command in (*COMMANDS, check, fetch, doctor, up, down, status, send):
     app.command(command.__name__)(in_panels(command) if command in LONG else command)
 app.add_typer(list_app, name="list")
 app.add_typer(store_app, name="store")
