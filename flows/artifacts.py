@@ -131,7 +131,7 @@ def pictures(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
             figure.draw(rows, path, None if ranks else "map")
         except InputError:  # nothing was measured
             return []
-        return [("Leaderboard: 95 % intervals over seeds, seconds at the right", _address(path))]
+        return [("Leaderboard: 95 % intervals, seconds at the right", _address(path))]
 
 
 def _datasets(rows: Sequence[Mapping[str, Any]]) -> list[str]:
