@@ -83,7 +83,11 @@ def _best(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
             "say which with --protocol"
         )
     ranked = latest(row for row in rows if row["protocol"] == protocol)
-    first = summarise(ranked)[0]
+    first = next((summary for summary in summarise(ranked) if summary.is_best), None)
+    if first is None:
+        raise InputError(
+            f"no run on {datasets[0]} is the best: no two methods ran the same seed; name a method or an id"
+        )
     return dict(min((row for row in ranked if first.holds(row)), key=lambda row: row["seed"]))
 
 

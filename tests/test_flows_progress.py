@@ -212,6 +212,7 @@ def test_how_much_is_said(voice: Voice, said: list[str], is_terminal: bool) -> N
         console = Console(width=80, force_terminal=is_terminal, color_system=None, file=out)
         with Progress([first, second], False, {}, console):
             start(first)
+            steps.debug("", extra={"cell": first.key, "stage": "tune", "waits": "waits"})
             run.info("hello")
             run.warning("slow")
             end(first)
@@ -220,5 +221,6 @@ def test_how_much_is_said(voice: Voice, said: list[str], is_terminal: bool) -> N
         VOICE.reset(token)
     lines = [line.strip() for line in re.sub(r"\x1b\[[0-9?]*[A-Za-z]", "\n", out.getvalue()).splitlines()]
     assert [line for line in lines if line in said] == said
+    assert not any(line.endswith("waits") for line in lines)
     if voice == "quiet":
         assert [line for line in lines if line] == said

@@ -75,6 +75,24 @@ def test_best_mixes_neither_data_sets_nor_protocols(home: Path, tmp_path: Path) 
         find_run(tmp_path, "best")
 
 
+def test_best_mixes_no_two_files_of_one_name(tmp_path: Path) -> None:
+    for digit, method, n_wrong in (("1", "tfidf", 5), ("1", "lsi", 9), ("2", "nb", 1)):
+        sizes = {"documents_sha256": digit * 64, "n_train": 140, "n_test": N, "n_labels": 3}
+        request = {"own": {"path": f"/{digit}/data.csv"}}
+        one_label(tmp_path, "data", method, TARGET, wrong(n_wrong), corpus=sizes, request=request)
+    with pytest.raises(InputError, match=r"there are runs on data, data \(2\); say which with -d$"):
+        find_run(tmp_path, "best")
+    assert found(tmp_path, "best", "data") == ("data", "tfidf", 0)
+    assert found(tmp_path, "best", "data (2)") == ("data (2)", "nb", 0)
+
+
+def test_nothing_is_best_where_nothing_is_compared(tmp_path: Path) -> None:
+    one_label(tmp_path, "r8", "tfidf", TARGET, wrong(3), seed=0)
+    one_label(tmp_path, "r8", "lsi", TARGET, wrong(1), seed=1)
+    with pytest.raises(InputError, match="no run on r8 is the best: no two methods ran the same seed"):
+        find_run(tmp_path, "best")
+
+
 def test_a_method_is_its_newest_run_on_all_labels(home: Path) -> None:
     assert found(home, "tfidf") == ("r52", "tfidf", 0)
     assert found(home, "tfidf", "r8") == ("r8", "tfidf", 0)

@@ -179,7 +179,7 @@ def test_blank_texts_are_left_out_and_counted(models: dict[str, Path], tmp_path:
     assert [row["document"] for row in rows(printed)] == ["line 1", "line 4"]
     assert said == "textbench: 2 blank texts left out\n"
     (tmp_path / "new.csv").write_text('text\nopec\n" "\n')
-    assert transform(models["nb"], tmp_path / "new.csv")[1] == "textbench: 1 blank texts left out\n"
+    assert transform(models["nb"], tmp_path / "new.csv")[1] == "textbench: 1 blank text left out\n"
 
 
 def test_a_whole_file_is_one_text(models: dict[str, Path], tmp_path: Path) -> None:

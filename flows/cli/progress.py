@@ -105,8 +105,8 @@ class Progress(logging.Handler):
             waits = getattr(record, "waits", "")
             self._steps[cell] = Step(record.stage, time.monotonic(), waits)  # type: ignore[attr-defined]
             self._forecast.begin(cell)
-            if self._voice == "verbose":
-                self._print(f"{self._cells[cell].label}: {waits or record.stage}")  # type: ignore[attr-defined]
+            if self._voice == "verbose" and not waits:
+                self._print(f"{self._cells[cell].label}: {record.stage}")  # type: ignore[attr-defined]
 
     def _print(self, line: str) -> None:
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)

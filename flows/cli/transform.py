@@ -75,7 +75,7 @@ def transform(
     model = replace(Model.load(file), method_file=method)
     documents, n_blank = read_texts(texts or [STDIN], text_column, whole=whole)
     if n_blank:
-        note(f"{n_blank} blank texts left out")
+        note(f"{n_blank} blank {'text' if n_blank == 1 else 'texts'} left out")
     if output == "features":
         assert out is not None
         _write_features(model, documents, out, json)
