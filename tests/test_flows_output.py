@@ -19,7 +19,7 @@ FILES = [  # what asks for a file to write, the option, what it may end in
     (["terms", "--figure"], "--figure", FIGURES),
     (["report", "--figure"], "--figure", FIGURES),
     (["report", "-o"], "--output", (".html", ".htm")),
-    (FEATURES, "--out", (".npz", ".npy")),
+    (FEATURES, "--out", (".csv", ".npz", ".npy")),
 ]
 FOLDERS = [(["report", "--tables"], "--tables"), (["retrieve", "-c", "cranfield", "--write"], "--write")]
 

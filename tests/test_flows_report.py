@@ -3,6 +3,7 @@
 import base64
 import csv
 import io
+import json
 import math
 import re
 from collections import Counter
@@ -15,11 +16,11 @@ import pytest
 
 from flows.claims import choose, ledger
 from flows.leaderboard import summarise
-from flows.report import audits, boards, charts, classes, page, papers, ranks
+from flows.report import audits, boards, charts, classes, page, papers, ranks, recorded
 from flows.report.chapters import Chapter, answer_of, chapters
 from flows.report.evidence import Evidence, gather
 from flows.report.tables import Table
-from tasks import InputError
+from tasks import InputError, catalogue
 from tasks.files import write_json
 from tests import made_runs
 
@@ -275,7 +276,9 @@ def test_recorded_figures_are_told_apart_from_local_ones(
 ) -> None:
     from flows import claims
 
-    id_ = next(c.id for c in choose("cfl-2013/table-1/20newsgroups") if c.metric == "accuracy")
+    id_ = next(
+        c.id for c in choose("cfl-2013/table-1/20newsgroups") if c.metric == "accuracy" and c.method_here
+    )
     row = dict.fromkeys(claims.COLUMNS, "") | {
         "id": id_, "value": "80.5", "compared": "80.5", "low": "80.1", "high": "80.9", "basis": "seeds", "seeds": "0 1",
         "protocol": "faithful", "paper": "compressive-features-2013", "data_sha256": f"a={'1' * 64}",
@@ -288,19 +291,22 @@ def test_recorded_figures_are_told_apart_from_local_ones(
         writer.writeheader()
         writer.writerow(row)
     monkeypatch.setattr(claims, "MEASURED", file)
+    baseline(tmp_path, monkeypatch)
     entries = ledger(tmp_path, choose("cfl-2013/table-1/20newsgroups"))
     empty = Evidence(tmp_path, [], [], [], ())
     found = chapters(empty, entries)
-    (board,) = papers.recorded_boards(entries)
+    board = tables(found)["leaderboard-20ng-faithful"]
     assert board.source == papers.RECORDED
-    assert [cell.text for cell in board.rows[0][1:4]] == ["80.50", "80.10", "80.90"]
-    recorded = tables(found)["made-recorded"]
-    assert recorded.rows[0][0].text == id_
-    assert recorded.source == papers.RECORDED
+    assert [cell.text for cell in board.rows[0][1:3]] == ["80.50", "0.40 s"]
+    kept = tables(found)["made-recorded"]
+    assert kept.rows[0][0].text == id_
+    assert kept.source == papers.RECORDED
     sources = Counter(row[7].text for row in papers.ledger(entries).rows)
     assert sources[papers.RECORDED] == 1
     assert boards.LOCAL not in sources
-    assert "80.50 % [80.10, 80.90]" in found[0].answer[0]
+    assert (
+        "is best with 80.50 ± 0.40 % accuracy, as recorded in the repository" in found[0].sections[0].lines[0]
+    )
 
 
 def test_every_figure_measured_as_published_is_drawn(tmp_path: Path) -> None:
@@ -316,6 +322,142 @@ def test_every_figure_measured_as_published_is_drawn(tmp_path: Path) -> None:
             drawn.count(f"published {entry.claim.printed.value:g}, measured {entry.measured.value:.2f}") >= 1
         )
     assert sum(drawn.count(f">{kind}<") for kind in papers.KINDS) == len(measured)
+
+
+HERE, KEPT = "measured here", "recorded in the repository"
+
+
+def baseline(folder: Path, monkeypatch: pytest.MonkeyPatch, *lines: dict[str, str]) -> None:
+    """Let the record of leaderboards be these lines."""
+    usual = dict.fromkeys(recorded.COLUMNS, "") | {
+        "dataset": "r8", "protocol": "honest", "trials": "0", "seeds": "0", "commit": "c" * 40,
+    }  # fmt: skip
+    with (folder / "leaderboards.csv").open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, recorded.COLUMNS)
+        writer.writeheader()
+        writer.writerows(usual | line for line in lines)
+    monkeypatch.setattr(recorded, "FILE", folder / "leaderboards.csv")
+
+
+def test_a_better_recorded_method_is_best_and_own_runs_are_best_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made_runs.empty_record(monkeypatch, tmp_path)
+    for method, n_right in (("a", 100), ("b", 60)):
+        made_runs.one_label(tmp_path, "r8", method, TARGET, answers(n_right))
+    known = {"c": 0.9, "d": 0.7, "a": 100 / 120}
+    baseline(
+        tmp_path, monkeypatch, *({"method": m, "metrics": f'{{"accuracy": {v}}}'} for m, v in known.items())
+    )
+    own = gather(tmp_path)
+    found = chapters(own)
+    table = tables(found)["leaderboard-r8-honest"]
+    names = [name for name, _ in table.headings]
+    lines = [dict(zip(names, row, strict=True)) for row in table.rows]
+    # What was found again to the digit stands once.
+    assert [(one["method"].text, one["method"].mark, one["source"].text) for one in lines] == [
+        ("c", "best", KEPT),
+        ("a", "best here", HERE),
+        ("d", "", KEPT),
+        ("b", "", HERE),
+    ]
+    assert (
+        "r8, honest protocol: c is best with 90.00 % accuracy, as recorded in the repository"
+        in found[0].answer[0]
+    )
+    assert "of what was run here a is best with 83.33 ± 6.76 % accuracy" in found[0].answer[0]
+    (board,) = boards.boards(own, recorded.summaries())
+    svg = charts.leaderboard(board).svg
+    assert svg.count("best<") == 1
+    assert svg.count("best here<") == 1
+    assert Page(page.render(own, found)).open == []
+
+
+def test_recorded_figures_of_other_data_and_protocols_stay_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made_runs.empty_record(monkeypatch, tmp_path)
+    made_runs.one_label(tmp_path, "r8", "a", TARGET, answers(100))
+    best = {"method": "c", "metrics": '{"accuracy": 0.99}'}
+    baseline(tmp_path, monkeypatch, best | {"dataset": "r52"}, best | {"protocol": "transductive"})
+    found = chapters(gather(tmp_path))
+    assert "r8, honest protocol: a is best" in found[0].answer[0]
+    assert "made-leaderboards" not in tables(found)
+
+
+def test_best_is_the_best_of_all_that_is_recorded() -> None:
+    """Of the real record: every figure is in its table, and the mark stands at the highest."""
+    from evaluation.claims import read_claims
+    from flows.claims import read_measured
+
+    figures: dict[tuple[str, str, str], list[float]] = {}
+    for row in recorded.read():
+        for metric, value in json.loads(row["metrics"]).items():
+            figures.setdefault((row["dataset"], row["protocol"], metric), []).append(value)
+    measured = read_measured()
+    for claim in read_claims():
+        row, metric = measured.get(claim.id, {}), claim.metric_here
+        if row and metric and claim.dataset_here and row["basis"] in papers.PLAIN:
+            place = (claim.dataset_here, row["protocol"], metric)
+            figures.setdefault(place, []).append(float(row["value"]) / claim.scale)
+    shown = boards.recorded_boards(recorded.summaries(), [])
+    assert {(b.dataset, b.protocol) for b in shown} == {place[:2] for place in figures}
+    for board in shown:
+        known = figures[board.dataset, board.protocol, board.metric]
+        held = [line.summary.mean[board.metric] for line in board.lines if board.metric in line.summary.mean]
+        for value in known:
+            assert min(abs(value - one) for one in held) < 1e-5
+        best = [line.summary.mean[board.metric] for line in board.lines if line.mark == "best"]
+        assert best == pytest.approx([max(known)] * len(best), abs=1e-5)
+        assert best
+    by_place = {(board.dataset, board.protocol): board for board in shown}
+    newsgroups, reuters = by_place["20ng", "faithful"], by_place["reuters-random70", "faithful"]
+    accuracy = {line.summary.label: 100 * line.summary.mean["accuracy"] for line in newsgroups.lines}
+    assert (round(accuracy["tfidf"], 1), round(accuracy["scdv"], 2)) == (86.0, 83.66)
+    at_1 = {line.summary.label: 100 * line.summary.mean["precision_at_1"] for line in reuters.lines}
+    assert (round(at_1["tfidf"], 2), round(at_1["scdv"], 2)) == (95.10, 94.91)
+
+
+def test_the_record_of_leaderboards_is_sound() -> None:
+    rows = recorded.read()
+    assert len({tuple(row[name] for name in recorded.PLACE) for row in rows}) == len(rows)
+    for row in rows:
+        assert tuple(row) == recorded.COLUMNS
+        assert row["dataset"] in catalogue.datasets()
+        assert catalogue.parse_method(row["method"])[0] in catalogue.methods()
+        assert all(0 < value < 1 for value in json.loads(row["metrics"]).values())
+        assert row["command"].startswith("textbench run ")
+        assert row["commit"] and row["hardware"] and row["recorded"] and row["data_sha256"]
+
+
+def test_local_leaderboards_are_recorded_in_place_of_older_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made_runs.empty_record(monkeypatch, tmp_path)
+    old = {"dataset": "r8", "method": "nb", "metrics": '{"accuracy": 0.1}'}
+    baseline(tmp_path, monkeypatch, old, {"method": "other", "metrics": '{"accuracy": 0.2}'})
+    for seed in (0, 1):
+        made_runs.one_label(tmp_path, "r8", "nb", TARGET, answers(100 + seed), seed=seed)
+    made_runs.one_label(tmp_path, "mine", "nb", TARGET, answers(100))  # nobody else has it
+    assert recorded.record(gather(tmp_path)) == 1
+    nb, other = sorted(recorded.read(), key=lambda row: row["method"])
+    assert (other["method"], other["metrics"]) == ("other", '{"accuracy": 0.2}')
+    assert json.loads(nb["metrics"])["accuracy"] == pytest.approx(201 / 240)
+    assert nb["seeds"] == "0 1"
+    assert nb["data_sha256"] == f"made.tar={'0' * 64}"
+    assert nb["command"].startswith("textbench run --dataset r8 --method nb --seed 0")
+
+
+def test_a_report_on_own_runs_has_nothing_that_was_not_asked_for(home: Path) -> None:
+    own = gather(home)
+    found = chapters(own)
+    assert [chapter.name for chapter in found] == ["which", "sure", "costs", "made"]
+    text = re.sub(r"base64,[^\"]+", "", page.render(own, found))
+    for foreign in ("20ng", "imdb", "reuters", "scdv", "dcot", KEPT + "<"):
+        assert foreign not in text.lower()
+    assert Page(text).open == []
+    named = {section.name for chapter in found for section in chapter.sections}
+    assert not any(name.startswith("audit-20ng") for name in named)
 
 
 def test_nothing_run_yet_says_what_to_do(tmp_path: Path) -> None:
@@ -409,7 +551,14 @@ def test_the_command_writes_page_tables_and_picture(tmp_path: Path, monkeypatch:
     app = typer.Typer()
     app.command()(report)
     out, folder, picture = tmp_path / "new" / "r.html", tmp_path / "tables", tmp_path / "p.svg"
-    done = CliRunner().invoke(app, ["-o", str(out), "--tables", str(folder), "--figure", str(picture)])
+    refused = CliRunner().invoke(app, ["-o", str(out)])
+    assert "textbench run quick" in str(refused.exception)
+    assert "textbench report --claims" in str(refused.exception)
+    assert not out.exists()
+    alone = CliRunner().invoke(app, ["--figure", str(picture)])
+    assert "add --claims" in str(alone.exception)
+    options = ["--claims", "-o", str(out), "--tables", str(folder), "--figure", str(picture)]
+    done = CliRunner().invoke(app, options)
     assert done.exit_code == 0, done.output
     assert "Not logged to MLflow" in done.output
     assert Page(out.read_text("utf-8")).open == []
@@ -419,3 +568,53 @@ def test_the_command_writes_page_tables_and_picture(tmp_path: Path, monkeypatch:
     wrong = CliRunner().invoke(app, ["-o", "r.pdf"])
     assert isinstance(wrong.exception, InputError)
     assert "--output must end in .html, .htm, got r.pdf" in str(wrong.exception)
+
+
+def test_two_files_of_one_name_share_no_table_and_no_figure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the name is that of a data set of textbench's, whose record is then none of theirs."""
+    made_runs.empty_record(monkeypatch, tmp_path)
+    baseline(tmp_path, monkeypatch, {"dataset": "r8", "method": "c", "metrics": '{"accuracy": 0.999}'})
+    right = {"first": {"a": 110, "b": 70}, "second": {"a": 50, "b": 90}}
+    for created, (digit, methods) in enumerate(right.items(), start=1):
+        about = {"documents_sha256": digit * 8, "n_train": 30 * created, "n_test": 120, "n_labels": 3}
+        own = {"path": f"/{digit}/r8.csv", "text_column": "text"}
+        for method, n_right in methods.items():
+            run = {"corpus": about, "edition": digit, "created": float(created)}
+            row = made_runs.one_label(
+                tmp_path, "r8", method, TARGET, answers(n_right), request={"own": own}, **run
+            )
+            add_classes(tmp_path, row, answers(n_right))
+            for budget in (10, 20):
+                request = {"own": own, "labels": {"budget": budget, "draw": 0, "stratified": False}}
+                made_runs.one_label(
+                    tmp_path, "r8", method, TARGET, answers(n_right - budget), request=request, **run
+                )
+    own_data = gather(tmp_path)
+    found = chapters(own_data)
+    made_of = tables(found)
+    for place, values in (("r8", (110, 70)), ("r8--2-", (90, 50))):
+        table = made_of[f"leaderboard-{place}-honest"]
+        assert [row[1].value for row in table.rows] == [pytest.approx(n / 120) for n in values]
+        curve = made_of[f"curve-{place}-honest"]
+        assert {round(120 * row[1].value) for row in curve.rows} == {n - 10 for n in values}
+        assert f"classes-{place}-honest" in made_of
+        assert f"costs-{place}-honest" in made_of
+    assert [table.title for name, table in made_of.items() if name.startswith("leaderboard")] == [
+        "r8, honest protocol",
+        "r8 (2), honest protocol",
+    ]
+    assert "30 training and 120 test documents" in made_of["leaderboard-r8-honest"].note
+    assert "60 training and 120 test documents" in made_of["leaderboard-r8--2--honest"].note
+    figures = [figure for chapter in found for section in chapter.sections for figure in section.figures]
+    for figure in figures:
+        drawn = (
+            set(re.findall(r"\b(?:91\.67|58\.33)\b", figure.svg)),
+            set(re.findall(r"\b(?:75\.00|41\.67)\b", figure.svg)),
+        )
+        assert not all(drawn)
+    assert len(figures) > 5
+    assert {row[0].text for row in made_of["made-here"].rows} == {"r8", "r8 (2)"}
+    assert KEPT not in {section.source for chapter in found for section in chapter.sections}
+    assert Page(page.render(own_data, found)).open == []

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from flows.cli.output import FIGURES, check_file, check_folder
+from tasks import InputError
 
 FILE = Path("report.html")
 
@@ -17,6 +18,13 @@ def report(
             help="Only local runs of this sweep, such as quick; repeat for more.", show_default="all"
         ),
     ] = None,
+    claims: Annotated[
+        bool,
+        typer.Option(
+            "--claims",
+            help="With the papers' claims and all that the repository records; works without runs.",
+        ),
+    ] = False,
     output: Annotated[Path, typer.Option("--output", "-o", help="The file to write, .html.")] = FILE,
     tables: Annotated[
         Path | None,
@@ -26,7 +34,9 @@ def report(
     ] = None,
     figure: Annotated[
         Path | None,
-        typer.Option(help="Draw the verdicts to this file (.svg, .png or .pdf) too.", show_default=False),
+        typer.Option(
+            help="With --claims: draw the verdicts to this file (.svg, .png, .pdf) too.", show_default=False
+        ),
     ] = None,
     publish: Annotated[
         bool,
@@ -38,13 +48,16 @@ def report(
     record: Annotated[
         bool,
         typer.Option(
-            "--record", help="Write the data sets' audits of this results folder into the repository."
+            "--record",
+            help="Write the audits and leaderboards of this results folder into the repository.",
         ),
     ] = False,
 ) -> None:
-    """Write the report: which representation, how sure, at what cost, what papers claimed, how each number was made.
+    """Write the report: which representation, how sure, at what cost, how each number was made.
 
-    One HTML file that needs no network, of local runs and of the evidence recorded in the repository, told apart.
+    One HTML file without network: your runs, and apart what is recorded of the same data sets and protocols.
+
+    With --claims it also has what the papers claimed, and everything that the repository records.
 
     Example: textbench report -o report.html --tables tables/
     """
@@ -52,7 +65,7 @@ def report(
 
     from flows.claims import choose, ledger
     from flows.home import home_folder
-    from flows.report import audits, page
+    from flows.report import audits, page, recorded
     from flows.report.chapters import chapters as build
     from flows.report.charts import draw_picture
     from flows.report.evidence import gather
@@ -61,11 +74,19 @@ def report(
     check_file("--output", output, [".html", ".htm"])
     check_file("--figure", figure, FIGURES)
     check_folder("--tables", tables)
+    if figure is not None and not claims:
+        raise InputError("--figure draws the verdicts on the papers' claims: add --claims")
     home = home_folder()
     evidence = gather(home, sweep or ())
     if record:
-        print(f"textbench: recorded the audits of {audits.record(evidence)} data sets", file=sys.stderr)
-    entries = ledger(home, choose())
+        n_audits, n_lines = audits.record(evidence), recorded.record(evidence)
+        print(f"textbench: recorded {n_audits} audits, {n_lines} lines of leaderboards", file=sys.stderr)
+    if evidence.is_empty and not claims:
+        raise InputError(
+            f"nothing has been run in {home}: run something (textbench run quick), or ask for the recorded evidence "
+            "(textbench report --claims)"
+        )
+    entries = ledger(home, choose()) if claims else None
     chapters = build(evidence, entries)
     page.write(output, evidence, chapters)
     print(f"Wrote {output} ({output.stat().st_size / 1e6:.1f} MB): open it in a browser, or print it to PDF.")
@@ -73,7 +94,7 @@ def report(
         print(
             f"Wrote {page.write_tables(tables, chapters)} tables to {tables}, each as CSV, Markdown and LaTeX."
         )
-    if figure is not None:
+    if figure is not None and entries is not None:
         draw_picture(entries, figure)
     if publish:
         for line in log(home, output):

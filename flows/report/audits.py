@@ -10,10 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from flows.leaderboard import HEADINGS, KNOWN, scale
-from flows.report.boards import LOCAL
-from flows.report.evidence import Evidence, Row
-from flows.report.papers import RECORDED
-from flows.report.tables import Cell, Table, number, slug
+from flows.report.evidence import Evidence, Row, published_name
+from flows.report.tables import LOCAL, RECORDED, Cell, Table, number, slug
 from tasks import InputError, catalogue
 
 FILE = Path(__file__).with_name("audits.json")
@@ -79,10 +77,19 @@ def _leaks(home: Path, row: Row) -> list[str]:
     return [f"Measured on {measured}.", *lines] if lines else []
 
 
-def known(evidence: Evidence) -> dict[str, dict[str, Any]]:
-    """Return the audits to show, local before recorded, each with its `source`; `ceilings` by metric are in `audit`."""
+def known(evidence: Evidence, *, others: bool) -> dict[str, dict[str, Any]]:
+    """Return the audits to show, local before recorded, each with its `source`; `ceilings` by metric are in `audit`.
+
+    They are of the data sets that were used here, with `others` also of all whose audit is recorded.
+    """
+    used = {row["dataset"]: published_name(row) for row in [*evidence.rows, *evidence.budgets]}
     ours = {name: one | {"source": LOCAL} for name, one in local(evidence).items()}
-    theirs = {name: one | {"source": RECORDED} for name, one in recorded().items()}
+    kept = {name: one | {"source": RECORDED} for name, one in recorded().items()}
+    theirs = {name: kept[published] for name, published in used.items() if published in kept}
+    if others:
+        theirs |= {
+            name: one for name, one in kept.items() if name not in used.values() and name not in theirs
+        }
     found = theirs | ours
     for name, one in found.items():
         if not one["leaks"] and name in theirs:

@@ -1,26 +1,31 @@
 """Chapter one: which representation to use. A board is a data set under a protocol: its methods, best first.
 
 The best is tested against every other method by the paired bootstrap over test documents, Holm-corrected
-(`flows.verdict`); what is not told apart from it is marked as tied.
+(`flows.verdict`); what is not told apart from it is marked as tied. What the repository records of the same data set
+and protocol stands in the same table, told apart, so that nothing is called best while a better one is known.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from flows.leaderboard import HEADINGS, KNOWN, Summary, caption, columns, failures, scale, summarise
-from flows.report.evidence import Evidence
-from flows.report.tables import NOTHING, Cell, Table, number, slug
+from flows.report.evidence import Evidence, published_name
+from flows.report.recorded import beside, paper_of
+from flows.report.tables import LOCAL, NOTHING, RECORDED, Cell, Table, number, slug
 from flows.verdict import Standing, standing
 
-LOCAL = "measured here"
+LEAST = 1e-9  # of a fraction: less is floating point's
+MEETS = "interval meets the best's"
 
 
 @dataclass(frozen=True)
 class Board:
     """The methods of a data set under a protocol, best first, by the metric that ranks.
 
-    `tests` says how the others stand to the best.
+    `tests` says how the others stand to the best. `recorded` are the methods that the repository records; where nothing
+    was run here `summaries` is empty. `published` is the data set's name in the catalogue, "" for the user's own.
     """
 
     dataset: str
@@ -28,6 +33,8 @@ class Board:
     metric: str
     summaries: Sequence[Summary]
     tests: Standing
+    recorded: Sequence[Summary] = ()
+    published: str = ""
 
     @property
     def p_values(self) -> Mapping[str, float]:
@@ -40,14 +47,61 @@ class Board:
         return slug(f"{self.dataset}-{self.protocol}")
 
     @property
+    def source(self) -> str:
+        """Whose figures it has; empty where it has both kinds."""
+        if self.summaries and self.recorded:
+            return ""
+        return LOCAL if self.summaries else RECORDED
+
+    @property
     def heading(self) -> str:
         """The metric's name for people."""
         return HEADINGS.get(self.metric, self.metric)
 
     @property
     def best(self) -> Summary:
-        """The method with the best mean."""
+        """The method with the best mean of those that were run here."""
         return self.summaries[0]
+
+    @property
+    def ahead(self) -> list[Summary]:
+        """The recorded methods that are better than all that was run here, best first."""
+        ranked = self._ranked(self.recorded)
+        if not self.summaries:
+            return ranked
+        own = self._ranked(self.summaries)[0].mean[self.metric]
+        return [s for s in ranked if is_better(self.metric, s.mean[self.metric], own, LEAST)]
+
+    @property
+    def lines(self) -> list["Line"]:
+        """All that is known, best first; recorded methods without the metric come last."""
+        ranked = self._ranked([*self.summaries, *self.recorded]) if self.recorded else self.summaries
+        here = {id(summary) for summary in self.summaries}
+        lines = [
+            Line(s, self._mark_here(s), LOCAL)
+            if id(s) in here
+            else Line(s, self._mark_recorded(s, ranked[0], id(ranked[0]) in here), RECORDED)
+            for s in ranked
+        ]
+        return [*lines, *(Line(s, "", RECORDED) for s in self.recorded if self.metric not in s.mean)]
+
+    def _ranked(self, summaries: Sequence[Summary]) -> list[Summary]:
+        measured = [summary for summary in summaries if self.metric in summary.mean]
+        is_descending = KNOWN[self.metric].higher_is_better
+        return sorted(measured, key=lambda s: s.mean[self.metric], reverse=is_descending)
+
+    def _mark_here(self, summary: Summary) -> str:
+        standing = self.standing(summary)
+        if standing in ("best", "tied"):
+            return f"{standing} here" if self.ahead else standing
+        return "" if standing == "behind" else standing
+
+    def _mark_recorded(self, summary: Summary, best: Summary, is_best_here: bool) -> str:
+        distance = abs(summary.mean[self.metric] - best.mean[self.metric])
+        if distance <= LEAST:
+            return "best"
+        reach = summary.half_width[self.metric] + best.half_width[self.metric]  # nan without an interval
+        return MEETS if not is_best_here and distance <= reach else ""
 
     def standing(self, summary: Summary) -> str:
         """Return "best", "tied" (not told apart from the best), "behind" (significantly) or "not tested"."""
@@ -69,8 +123,17 @@ class Board:
         return min(timed, key=lambda s: s.seconds or 0.0) if len(timed) > 1 else None
 
 
-def boards(evidence: Evidence) -> list[Board]:
-    """Return the boards of all finished runs in which something was measured."""
+@dataclass(frozen=True)
+class Line:
+    """A method in a board's table and figure: `mark` says how it stands, `source` whose figures they are."""
+
+    summary: Summary
+    mark: str
+    source: str
+
+
+def boards(evidence: Evidence, recorded: Sequence[Summary] = ()) -> list[Board]:
+    """Return the boards of all finished runs in which something was measured, with what is recorded beside them."""
     found = []
     for (dataset, protocol), table in groupby(summarise(evidence.rows), lambda s: (s.dataset, s.protocol)):
         summaries = list(table)
@@ -79,7 +142,22 @@ def boards(evidence: Evidence) -> list[Board]:
         if measured:
             rows = [row for row in evidence.rows if (row["dataset"], row["protocol"]) == (dataset, protocol)]
             tests = standing(evidence.home, rows, measured, metric)
-            found.append(Board(dataset, protocol, metric, measured, tests))
+            published = published_name(rows[0])
+            known = [s for s in recorded if (s.dataset, s.protocol) == (published, protocol)]
+            found.append(
+                Board(dataset, protocol, metric, measured, tests, beside(measured, known), published)
+            )
+    return found
+
+
+def recorded_boards(recorded: Sequence[Summary], shown: Sequence[Board]) -> list[Board]:
+    """Return the boards of what is recorded alone, without those that are shown with local runs."""
+    found, nothing = [], Standing(None, [], {}, [])
+    places = {(s.dataset, s.protocol) for s in recorded} - {(b.published, b.protocol) for b in shown}
+    for dataset, protocol in sorted(places):
+        members = beside([], [s for s in recorded if (s.dataset, s.protocol) == (dataset, protocol)])
+        metric = next(name for name in columns(members, None) if any(name in s.mean for s in members))
+        found.append(Board(dataset, protocol, metric, [], nothing, members, dataset))
     return found
 
 
@@ -93,46 +171,68 @@ def figure(board: Board, summary: Summary, metric: str | None = None) -> str:
 
 def table(board: Board) -> Table:
     """Return the leaderboard of a board."""
-    shown = columns(board.summaries, None)
+    lines = board.lines
+    papers = {paper_of(line.summary) for line in lines}
+    shown = columns([line.summary for line in lines], None)
+    shown = [board.metric, *(name for name in shown if name != board.metric)]
     headings = [("method", "method"), (board.metric, f"{board.heading}, %"), (f"{board.metric}_95", "±")]
     headings += [(name, f"{HEADINGS.get(name, name)}, %") for name in shown[1:]]
     headings += [
-        ("p", "p against the best"),
+        *([("p", f"p against the best{' here' if board.ahead else ''}")] if board.summaries else []),
         ("seconds", "seconds"),
         ("peak_mb", "peak MB"),
         ("seeds", "seeds"),
+        *([("paper", "protocol of")] if len(papers) > 1 else []),
+        *([] if board.source else [("source", "whose")]),
     ]
     rows = []
-    for summary in board.summaries:
-        standing = board.standing(summary)
-        mark = standing if standing != "behind" else ""
-        p = board.p_values.get(summary.label)
+    for line in lines:
+        summary = line.summary
+        p = board.p_values.get(summary.label) if line.source == LOCAL else None
         rows.append([
-            Cell(summary.label + ("*" if summary.on_border else ""), mark=mark, is_strong=summary.is_best),
-            number(summary.mean[board.metric], scale=scale(board.metric)),
+            Cell(summary.label + ("*" if summary.on_border else ""), mark=line.mark, is_strong=line.mark == "best"),
+            number(summary.mean.get(board.metric), scale=scale(board.metric)),
             _half_width(summary, board.metric),
             *(number(summary.mean.get(name), scale=scale(name)) for name in shown[1:]),
-            NOTHING if p is None else Cell(f"{p:.2g}", p),
+            *([NOTHING if p is None else Cell(f"{p:.2g}", p)] if board.summaries else []),
             number(summary.seconds, 1),
             number(summary.peak_mb, 0),
             Cell(str(summary.n_seeds), summary.n_seeds),
+            *([Cell(paper_of(summary) or "-")] if len(papers) > 1 else []),
+            *([] if board.source else [Cell(line.source)]),
         ])  # fmt: skip
-    note = caption(board.summaries, shown).replace(" > best", " Best")
-    note += (
-        " Tied: not told apart from the best by the paired bootstrap over test documents (p, Holm-corrected)."
-    )
     title = f"{board.dataset}, {board.protocol} protocol"
-    data = [f"{board.dataset}: {board.summaries[0].data_note}."] if board.summaries[0].data_note else []
-    notes = " ".join([note, *data, *board.tests.untested])
-    return Table(f"leaderboard-{board.name}", title, headings, rows, notes, LOCAL)
+    note = " ".join([*_explained(board, shown), *board.tests.untested])
+    return Table(f"leaderboard-{board.name}", title, headings, rows, note, board.source)
 
 
 def _half_width(summary: Summary, metric: str) -> Cell:
     """Return half the interval, with the letter that says over what it is."""
-    half = summary.half_width[metric]
-    if half != half:
+    half = summary.half_width.get(metric, math.nan)
+    if math.isnan(half):
         return NOTHING
     return Cell(f"{scale(metric) * half:,.2f} {summary.over[metric][0]}", half)
+
+
+def _explained(board: Board, shown: Sequence[str]) -> list[str]:
+    """Say what the figures and marks of a board's table rest on."""
+    if board.summaries:
+        said = [
+            caption(board.summaries, shown).replace(" > best.", "").replace(" > best", " Best"),
+            "Tied: not told apart from the best by the paired bootstrap over test documents (p, Holm-corrected).",
+        ]
+    else:
+        said = ["Percent; means over seeds with half of the 95 % interval."]
+    if note := next((summary.data_note for summary in board.summaries if summary.data_note), ""):
+        said.append(f"{board.dataset}: {note}.")
+    if board.recorded:
+        said.append(
+            "What is recorded was measured before under the same protocol; intervals (s over seeds, d over test "
+            "documents) are no paired tests."
+        )
+    if not board.source:
+        said.append("A recorded figure that was found again here stands once, as measured here.")
+    return said
 
 
 def failed(evidence: Evidence) -> Table | None:
@@ -152,9 +252,9 @@ def failed(evidence: Evidence) -> Table | None:
     )
 
 
-def is_better(metric: str, first: float, second: float) -> bool:
-    """Tell whether the first figure is better than the second."""
-    return first > second if KNOWN[metric].higher_is_better else first < second
+def is_better(metric: str, first: float, second: float, by: float = 0.0) -> bool:
+    """Tell whether the first figure is better than the second, and by more than `by`."""
+    return (first - second if KNOWN[metric].higher_is_better else second - first) > by
 
 
-__all__ = ["Board", "boards", "failed", "failures", "figure", "is_better", "table"]
+__all__ = ["Board", "boards", "failed", "failures", "figure", "is_better", "recorded_boards", "table"]

@@ -17,14 +17,14 @@ from flows.report import (
     papers,
     provenance,
     ranks,
+    recorded,
     search,
     topics,
 )
-from flows.report.boards import LOCAL, Board
+from flows.report.boards import Board
 from flows.report.charts import Figure
 from flows.report.evidence import Evidence
-from flows.report.papers import RECORDED
-from flows.report.tables import Table, slug
+from flows.report.tables import LOCAL, RECORDED, Table, slug
 from flows.verdict import the_others
 
 if TYPE_CHECKING:
@@ -58,19 +58,26 @@ class Chapter:
     sections: Sequence[Section] = field(default_factory=tuple)
 
 
-def chapters(evidence: Evidence, entries: "Sequence[Entry]") -> list[Chapter]:
-    """Return the chapters of a report."""
-    found = boards.boards(evidence)
+def chapters(evidence: Evidence, entries: "Sequence[Entry] | None" = None) -> list[Chapter]:
+    """Return the chapters of a report.
+
+    With the entries of the ledger of claims it has the papers, and all that the repository records; without it has
+    what was run here, and what is recorded of the same data sets under the same protocols.
+    """
+    known = recorded.summaries()
+    found = boards.boards(evidence, known)
+    others = boards.recorded_boards(known, found) if entries is not None else []
+    remade = exhibits.shown(evidence)
     return [
-        _which(evidence, found, entries),
+        _which(evidence, found, others),
         _sure(evidence, found),
         _costs(found, evidence),
-        _papers(entries, exhibits.shown(evidence)),
-        _made(evidence, entries),
+        *([_papers(entries, remade)] if entries is not None else [_remade(remade)] if remade else []),
+        _made(evidence, found, entries),
     ]
 
 
-def _which(evidence: Evidence, found: Sequence[Board], entries: "Sequence[Entry]") -> Chapter:
+def _which(evidence: Evidence, found: Sequence[Board], others: Sequence[Board]) -> Chapter:
     sections = [_board_section(board) for board in found]
     for (dataset, protocol), own in curves.groups(evidence).items():
         name, title = (
@@ -87,18 +94,12 @@ def _which(evidence: Evidence, found: Sequence[Board], entries: "Sequence[Entry]
         sections.append(Section("topics", "What topic models learned", LOCAL, tables=tables))
     if searched := search.tables(search.runs(evidence.home)) if not evidence.sweeps else []:
         sections.append(Section("search", "Search in judged collections", LOCAL, tables=searched))
-    recorded = papers.recorded_boards(entries)
-    if recorded:
-        lines = [
-            "The methods of the papers, under each paper's own protocol, by what the repository has recorded."
-        ]
-        title = "Methods of the papers, as recorded"
-        sections.append(Section("recorded-boards", title, RECORDED, lines, tables=recorded))
+    sections += [_board_section(board) for board in others]
     if failed := boards.failed(evidence):
         sections.append(Section("failures", "What failed", LOCAL, tables=[failed]))
     answer = [answer_of(board) for board in found] if len(found) <= SEVERAL else _by_ranks(found)
-    if not found and recorded:
-        answer = [_recorded_answer(table) for table in recorded]
+    if not found:
+        answer = [answer_of(board) for board in others if len({s.method for s in board.recorded}) > 1]
     lines = [] if found else [nothing_here(evidence)]
     return Chapter("which", "Which representation should I use?", answer or lines, lines, sections)
 
@@ -119,23 +120,36 @@ def nothing_here(evidence: Evidence) -> str:
 
 def _board_section(board: Board) -> Section:
     title = f"{board.dataset}, {board.protocol} protocol"
-    figures = [charts.leaderboard(board)] if len(board.summaries) > 1 else []
+    figures = [charts.leaderboard(board)] if len(board.lines) > 1 else []
     failing = boards.failures(board.summaries)
     return Section(
-        f"board-{board.name}", title, LOCAL, [answer_of(board)], failing, figures, [boards.table(board)]
+        f"board-{board.name}",
+        title,
+        board.source,
+        [answer_of(board)],
+        failing,
+        figures,
+        [boards.table(board)],
     )
 
 
 def answer_of(board: Board) -> str:
     """Return in words what is best on a board, what is tied with it, and which of these is cheapest."""
-    best = board.best
     where = f"{board.dataset}, {board.protocol} protocol"
+    said = f"{where}: "
+    if board.ahead:
+        top = board.ahead[0]
+        said += f"{top.label} is best with {boards.figure(board, top)} % {board.heading}, as {RECORDED}"
+    if not board.summaries:
+        return f"{said}{_as_good(board)}."
+    said += "; of what was run here " if board.ahead else ""
+    best = board.best
     if board.tests.best is None:
-        return f"{where}: nothing is compared, for no two methods ran the same seed."
+        return f"{said}nothing is compared, for no two methods ran the same seed."
     value = boards.figure(board, best)
     if shared := on_seeds(board.summaries, board.metric):
         value = f"{scale(board.metric) * mean_over(best, board.metric, board.tests.seeds):.2f}"
-    said = f"{where}: {best.label} is best{shared and f'{shared},'} with {value} % {board.heading}"
+    said += f"{best.label} is best{shared and f'{shared},'} with {value} % {board.heading}"
     if len(board.summaries) == 1:
         return (
             f"{said}; nothing else was run to compare it with. Run another: "
@@ -163,20 +177,27 @@ def _by_ranks(found: Sequence[Board]) -> list[str]:
             f"{protocol} protocol, over {', '.join(ranking.datasets)}: best on average are {listed} (average ranks)."
         )
     count = Counter(
-        s.label for board in found for s in board.summaries if board.standing(s) in ("best", "tied")
+        line.summary.label
+        for board in found
+        for line in board.lines
+        if line.source == LOCAL and line.mark in ("best", "tied")
     )
+    if behind := sum(bool(board.ahead) for board in found):
+        lines.append(
+            f"On {behind} of {len(found)} boards a recorded method is better than all that was run here."
+        )
     listed = ", ".join(f"{label} on {n}" for label, n in count.most_common(3))
-    return [*lines, f"Best or tied with the best, of {len(found)} boards: {listed}."]
+    return [*lines, f"Best or tied with the best, of {len(found)} boards: {listed}."] if listed else lines
 
 
-def _recorded_answer(table: Table) -> str:
-    best = table.rows[0]
-    others = [row[0].text for row in table.rows[1:] if row[0].mark]
-    tied = f"; intervals of {', '.join(others)} meet its" if others else ""
-    interval = f" [{best[2].text}, {best[3].text}]" if best[2].text != "-" else ""
-    alone = " (the only one recorded)" if len(table.rows) == 1 else ""
-    said = f"{table.title}: {best[0].text} measured {best[1].text} %{interval}{alone}{tied}"
-    return f"{said}. Recorded in the repository."
+def _as_good(board: Board) -> str:
+    """Say which recorded methods are as good as the best recorded one, or nearly so."""
+    _, *others = board.lines
+    equal = [line.summary.label for line in others if line.mark == "best"]
+    near = [line.summary.label for line in others if line.mark == boards.MEETS]
+    said = f"; as good: {', '.join(equal)}" if equal else ""
+    said += f"; intervals that meet its: {', '.join(near)}" if near else ""
+    return said if others else " (the only one)"
 
 
 def _sure(evidence: Evidence, found: Sequence[Board]) -> Chapter:
@@ -244,7 +265,8 @@ def _cost_answer(board: Board) -> str | None:
     best = board.best
     near = [s for s in timed if abs(s.mean[board.metric] - best.mean[board.metric]) <= NEAR]
     quickest = min(near, key=lambda s: s.seconds or 0.0)
-    said = f"{board.dataset}, {board.protocol} protocol: the best, {best.label}, took {best.seconds:.1f} s a seed"
+    here = " of those run here" if board.ahead else ""
+    said = f"{board.dataset}, {board.protocol} protocol: the best{here}, {best.label}, took {best.seconds:.1f} s a seed"
     said += f" and {best.peak_mb or 0:,.0f} MB"
     if quickest is best:
         return f"{said}; nothing within {100 * NEAR:.0f} points of it was quicker."
@@ -276,17 +298,32 @@ def _papers(entries: "Sequence[Entry]", remade: Sequence[exhibits.Shown]) -> Cha
     ]
     if pictures:
         sections.append(Section("held", "Published beside measured", figures=pictures))
-    sections += [
-        Section(f"exhibits-{one.suite}", one.title, LOCAL, figures=one.figures, tables=one.tables)
-        for one in remade
-    ]
+    sections += _exhibits(remade)
     sections.append(Section("ledger", "The ledger", tables=[papers.ledger(entries)]))
     return Chapter("papers", "What did the papers claim?", answer, lines, sections)
 
 
-def _made(evidence: Evidence, entries: "Sequence[Entry]") -> Chapter:
-    found = audits.known(evidence)
-    n_local, recorded = len(evidence.rows) + len(evidence.budgets), provenance.recorded(entries)
+def _remade(remade: Sequence[exhibits.Shown]) -> Chapter:
+    """Return what the suites run here show, in place of the ledger of claims."""
+    suites = ", ".join(one.suite for one in remade)
+    answer = [
+        f"Figures and tables of the suites run here ({suites}), remade. All claims: textbench report --claims"
+    ]
+    return Chapter(
+        "papers", "What do the papers' figures look like here?", answer, sections=_exhibits(remade)
+    )
+
+
+def _exhibits(remade: Sequence[exhibits.Shown]) -> list[Section]:
+    return [
+        Section(f"exhibits-{one.suite}", one.title, LOCAL, figures=one.figures, tables=one.tables)
+        for one in remade
+    ]
+
+
+def _made(evidence: Evidence, boards_here: Sequence[Board], entries: "Sequence[Entry] | None") -> Chapter:
+    found, kept = audits.known(evidence, others=entries is not None), _kept(boards_here, entries)
+    n_local, n_kept = len(evidence.rows) + len(evidence.budgets), sum(len(table.rows) for table in kept)
     sections = []
     if found:
         sections.append(Section("data-sets", "The data sets, audited", tables=[audits.overview(found)]))
@@ -305,11 +342,19 @@ def _made(evidence: Evidence, entries: "Sequence[Entry]") -> Chapter:
     searched = search.runs(evidence.home) if not evidence.sweeps else []
     if searched:
         sections.append(Section("search-numbers", "Numbers of search", LOCAL, tables=[search.made(searched)]))
-    if recorded.rows:
-        sections.append(Section("recorded-numbers", "Recorded numbers", RECORDED, tables=[recorded]))
+    if kept:
+        sections.append(Section("recorded-numbers", "Recorded numbers", RECORDED, tables=kept))
     answer = [
-        f"{n_local} local runs, {len(recorded.rows)} recorded figures, {len(found)} data sets "
-        "audited: for each, protocol, "
+        f"{n_local} local runs, {n_kept} recorded figures, {len(found)} data sets audited: for each, protocol, "
         "seeds, settings, versions, sha256 of the data, and the command that makes it again."
     ]
     return Chapter("made", "How was each number made?", answer, sections=sections)
+
+
+def _kept(boards_here: Sequence[Board], entries: "Sequence[Entry] | None") -> list[Table]:
+    """Return how the recorded numbers of a report were made: all with the claims, else those of its leaderboards."""
+    if entries is not None:
+        tables = [provenance.recorded(entries), recorded.made(None)]
+    else:
+        tables = [recorded.made({(b.published, b.protocol) for b in boards_here if b.recorded})]
+    return [table for table in tables if table.rows]

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from flows.leaderboard import HEADINGS, scale, unit
 from flows.report import style
-from flows.report.boards import Board
+from flows.report.boards import Board, Line
 from flows.report.papers import KINDS
+from flows.report.tables import LOCAL, RECORDED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,26 +45,27 @@ def _widen(axis: "Axes") -> None:
 
 
 def leaderboard(board: Board) -> Figure:
-    """Draw a board: a dot a method with its interval, best first; filled what is best or tied with it."""
-    shown = board.summaries[:MANY]
+    """Draw a board: a method a line with its interval, best first; filled what is best or tied with it."""
+    shown = _drawn(board)
     factor = scale(board.metric)
-    values = [factor * summary.mean[board.metric] for summary in shown]
+    values = [factor * line.summary.mean[board.metric] for line in shown]
     edge = values[0] - FAR if factor == 100 else float("-inf")
     with style.canvas(0.27 * len(shown) + 0.75) as (figure, axis):
-        for place, (summary, value) in enumerate(zip(shown, values, strict=True)):
-            half, standing = factor * summary.half_width[board.metric], board.standing(summary)
-            colour, mark = (style.BEST, "D") if standing == "best" else (style.OTHER, "o")
-            filled = colour if standing in ("best", "tied") else "#ffffff"
+        for place, (line, value) in enumerate(zip(shown, values, strict=True)):
+            half, kind = factor * line.summary.half_width[board.metric], line.mark.partition(" ")[0]
+            colour = style.BEST if line.mark == "best" else style.OTHER
+            mark = "s" if line.source == RECORDED else "D" if line.mark == "best" else "o"
+            filled = colour if kind in ("best", "tied") else "#ffffff"
             if value < edge:
                 axis.plot([edge], [place], marker="<", color=colour, markerfacecolor=filled, clip_on=False)
             else:
                 bar = half if half == half else None
                 looks = {"fmt": mark, "color": colour, "markerfacecolor": filled, "capsize": 2.5}
                 drawn = axis.errorbar(value, place, xerr=bar, clip_on=False, **looks)
-                style.dash(drawn, summary.over.get(board.metric))
-            word = {"best": " best", "tied": " tied"}.get(standing, "")
+                style.dash(drawn, line.summary.over.get(board.metric))
+            word = f" {line.mark}" if kind in ("best", "tied") else ""
             axis.text(1.02, place, f"{value:.2f}{word}", transform=axis.get_yaxis_transform(), va="center")
-        axis.set_yticks(range(len(shown)), [summary.label for summary in shown])
+        axis.set_yticks(range(len(shown)), [_short(line.summary.label) for line in shown])
         axis.set_ylim(len(shown) - 0.5, -0.5)
         _widen(axis)
         axis.set_xlabel(f"{board.heading}, {unit(board.metric)}")
@@ -71,14 +73,15 @@ def leaderboard(board: Board) -> Figure:
         axis.spines["left"].set_visible(False)
         axis.tick_params(axis="y", length=0)
         title = f"{board.dataset}, {board.protocol} protocol"
-        words = "; ".join(f"{s.label} {v:.2f}" for s, v in zip(shown, values, strict=True))
+        words = "; ".join(f"{line.summary.label} {v:.2f}" for line, v in zip(shown, values, strict=True))
         svg = style.inline(
             figure,
             f"fig-leaderboard-{board.name}",
             title,
             f"{board.heading} in {unit(board.metric)}: {words}.",
         )
-    more = f" The first {MANY} of {len(board.summaries)} methods." if len(board.summaries) > MANY else ""
+    more = f" {MANY} of {len(board.lines)} methods; the table has all." if len(board.lines) > MANY else ""
+    more += " Squares: recorded in the repository." if board.recorded else ""
     left = f" A triangle at the edge is more than {FAR:.0f} points behind." if min(values) < edge else ""
     return Figure(
         f"fig-leaderboard-{board.name}",
@@ -86,6 +89,20 @@ def leaderboard(board: Board) -> Figure:
         f"and dashed: over test documents; filled: best, or statistically tied with it.{left}{more}",
         svg,
     )
+
+
+def _drawn(board: Board) -> list[Line]:
+    """Return the lines of a board that are drawn: what was run here first, and the best."""
+    measured = [line for line in board.lines if board.metric in line.summary.mean]
+    chosen = sorted(measured, key=lambda line: line.source != LOCAL)[:MANY]
+    if measured[0] not in chosen:
+        chosen[-1] = measured[0]
+    return [line for line in measured if line in chosen]
+
+
+def _short(label: str) -> str:
+    """Return a label without its middle if it is too long: the ends tell settings apart."""
+    return label if len(label) <= LONGEST else f"{label[: LONGEST // 2 - 1]}…{label[-LONGEST // 2 :]}"
 
 
 def cost(board: Board, kind: str) -> Figure | None:
@@ -193,7 +210,7 @@ def _name_lines(axis: Any, found: "Sequence[Curve]") -> None:
         end = curve.points[-1]
         height = max(factor * end.mean, height + GAP * (high - low))
         axis.annotate(
-            curve.method if len(curve.method) <= LONGEST else f"{curve.method[: LONGEST - 1]}…",
+            _short(curve.method),
             (end.budget, factor * end.mean),
             xytext=(1.01, height),
             textcoords=axis.get_yaxis_transform(),

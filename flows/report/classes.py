@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flows.report.boards import LOCAL, Board
+from flows.report.boards import Board
 from flows.report.evidence import Evidence, Row, known
-from flows.report.tables import Cell, Table, number
+from flows.report.tables import LOCAL, Cell, Table, number
 from flows.verdict import LEVEL, runs_of
 from tasks import InputError
 

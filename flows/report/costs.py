@@ -1,9 +1,9 @@
 """Chapter three: what it costs, in seconds and in memory, and what on each board nothing beats on both."""
 
 from flows.leaderboard import scale
-from flows.report.boards import LOCAL, Board, figure
+from flows.report.boards import Board, figure
 from flows.report.charts import front
-from flows.report.tables import Cell, Table, number
+from flows.report.tables import LOCAL, Cell, Table, number
 
 
 def table(board: Board) -> Table | None:

@@ -5,9 +5,8 @@ from typing import Any
 
 from flows.curves import Curve, summarise
 from flows.leaderboard import HEADINGS, scale, unit
-from flows.report.boards import LOCAL
 from flows.report.evidence import Evidence
-from flows.report.tables import NOTHING, Cell, Table, slug
+from flows.report.tables import LOCAL, NOTHING, Cell, Table, slug
 
 LINES = 10  # that a figure of curves can tell apart
 

@@ -33,7 +33,8 @@ class Evidence:
     @property
     def is_empty(self) -> bool:
         """Whether nothing was run here."""
-        return not (self.rows or self.budgets or self.failed)
+        has_searched = any((self.home / "retrieval").glob("*.json"))
+        return not (self.rows or self.budgets or self.failed or has_searched)
 
 
 def gather(home: Path, sweeps: Sequence[str] = ()) -> Evidence:
@@ -56,6 +57,12 @@ def gather(home: Path, sweeps: Sequence[str] = ()) -> Evidence:
         failed=[row for row in failed if not sweeps or {*sweeps} & _sweeps(row)],
         sweeps=tuple(sweeps),
     )
+
+
+def published_name(row: Row) -> str:
+    """Return the catalogue's name of a run's data set, "" for the user's own data, whatever it is called."""
+    name = row.get("named", row["dataset"])
+    return name if name in catalogue.datasets() and not (row.get("request") or {}).get("own") else ""
 
 
 def _sweeps(row: Row) -> set[str]:

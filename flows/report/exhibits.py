@@ -8,10 +8,9 @@ from typing import Any
 
 from flows.papers import Exhibit, exhibits
 from flows.report import style
-from flows.report.boards import LOCAL
 from flows.report.charts import Figure
 from flows.report.evidence import Evidence
-from flows.report.tables import NOTHING, Cell, Table
+from flows.report.tables import LOCAL, NOTHING, Cell, Table
 from flows.suites import parts, suites
 
 FOLDED = 12  # rows from which on a table is folded under its figure

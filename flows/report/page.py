@@ -5,11 +5,9 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from flows.report.boards import LOCAL
 from flows.report.chapters import Chapter, nothing_here
 from flows.report.evidence import Evidence
-from flows.report.papers import RECORDED
-from flows.report.tables import FORMAT_NAMES, FORMATS, Table
+from flows.report.tables import FORMAT_NAMES, FORMATS, LOCAL, RECORDED, Table
 from tasks import InputError
 
 HERE = Path(__file__).parent

@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evaluation.verdicts import Kind
-from flows.leaderboard import HEADINGS, KNOWN
-from flows.report.boards import LOCAL
-from flows.report.tables import NOTHING, Cell, Table, number, slug
+from flows.leaderboard import HEADINGS
+from flows.report.tables import LOCAL, NOTHING, RECORDED, Cell, Table, number
 
 if TYPE_CHECKING:
     from flows.claims import Entry
     from flows.measure import Measurement
 
-RECORDED = "recorded in the repository"
 KINDS: tuple[Kind, ...] = (
     "reproduced", "better than published", "not reproduced", "undecided",
     "impossible", "suspect", "not runnable", "not yet run",
@@ -29,8 +27,6 @@ MEANING = {
     "not runnable": "data licensed or lost, or nothing here implements the method",
     "not yet run": "it could be measured, and was not",
 }
-# The metric of a paper's table that stands for it in chapter one.
-PRIMARY = ("accuracy", "precision@1", "map")
 PLAIN = ("seeds", "documents")  # a figure judged as it is, not as a difference or a ratio
 
 
@@ -128,49 +124,3 @@ def held(entries: "Sequence[Entry]") -> dict[tuple[str, ...], list[Held]]:
             place = (claim.paper, claim.place, claim.dataset_here or claim.dataset, metric)
             found.setdefault(place, []).append(Held(claim.method, *figures, entry.verdict.kind))
     return found
-
-
-def recorded_boards(entries: "Sequence[Entry]") -> list[Table]:
-    """Return, for each table of a paper, its methods by the recorded figure of the metric that stands for it.
-
-    Best first; a method whose interval meets the best's is marked: these are not paired tests.
-    """
-    groups: dict[tuple[str, str, str], list[Entry]] = {}
-    for entry in entries:
-        claim, found = entry.claim, entry.recorded
-        if found and found.basis in PLAIN and claim.metric in PRIMARY and claim.dataset_here:
-            groups.setdefault((claim.paper, claim.dataset_here, claim.metric), []).append(entry)
-    return [_recorded_board(*group, members) for group, members in groups.items()]
-
-
-def _recorded_board(paper: str, dataset: str, metric: str, entries: "list[Entry]") -> Table:
-    name = entries[0].claim.metric_here or metric
-    sign = -1 if KNOWN[name].higher_is_better else 1
-    ordered = sorted(entries, key=lambda e: sign * (e.recorded.value or 0.0))  # type: ignore[union-attr]
-    best = ordered[0].recorded
-    assert best is not None
-    rows = []
-    for entry in ordered:
-        found = entry.recorded
-        assert found is not None
-        meets = None not in (found.low, found.high, best.low, best.high) and (
-            found.low <= best.high and best.low <= found.high  # type: ignore[operator]
-        )
-        mark = "best" if found is best else "interval meets the best's" if meets else ""
-        printed = entry.claim.printed
-        rows.append([
-            Cell(entry.claim.method, mark=mark, is_strong=found is best),
-            number(found.value), number(found.low), number(found.high),
-            number(printed.value if printed else None, 1),
-            Cell(entry.record.get("seeds") or "-"),
-            Cell(entry.verdict.kind),
-        ])  # fmt: skip
-    headings = [
-        ("method", "method"), (name, f"{HEADINGS.get(name, name)}, measured %"), ("low", "from"), ("high", "to"),
-        ("published", "published"), ("seeds", "seeds"), ("verdict", "verdict"),
-    ]  # fmt: skip
-    id_ = slug(f"recorded-{paper}-{dataset}-{metric}")
-    note = "Under the paper's own protocol, warts included. Intervals are not paired tests; " + (
-        "where they do not meet, the methods differ."
-    )
-    return Table(id_, f"{dataset}, protocol of {paper}", headings, rows, note, RECORDED)

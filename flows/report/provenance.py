@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from flows.cells import Request
 from flows.leaderboard import settings_of
-from flows.report.boards import LOCAL
 from flows.report.evidence import Evidence, Row, known
-from flows.report.papers import RECORDED
-from flows.report.tables import NOTHING, Cell, Table, code
+from flows.report.tables import LOCAL, NOTHING, RECORDED, Cell, Table, code
 from flows.runs import command_of
 
 if TYPE_CHECKING:
@@ -57,7 +55,7 @@ def _line(evidence: Evidence, rows: Sequence[Row]) -> list[Cell]:
         Cell(", ".join(filter(None, [first["protocol"], first.get("paper")]))),
         Cell(labels),
         Cell(seeds),
-        Cell(f"{_settings(rows)}{trials}"),
+        Cell(f"{settings(rows)}{trials}"),
         Cell(first["probe"] or "the method itself"),
         digests(about.corpus["sha256"]) if about.corpus else Cell("no longer in the store"),
         Cell("no longer in the store" if about.libraries is None else _versions(about.libraries)),
@@ -68,7 +66,8 @@ def _line(evidence: Evidence, rows: Sequence[Row]) -> list[Cell]:
     ]
 
 
-def _settings(rows: Sequence[Row]) -> str:
+def settings(rows: Sequence[Row]) -> str:
+    """Return the distinct settings that runs chose, in words."""
     chosen = list(dict.fromkeys(json.dumps(row["params"], sort_keys=True) for row in rows))
     return "; ".join(
         ", ".join(f"{name} = {value}" for name, value in json.loads(one).items()) or "defaults"

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from flows.leaderboard import KNOWN
-from flows.report.boards import LOCAL, Board
-from flows.report.tables import Cell, Table
+from flows.report.boards import Board
+from flows.report.tables import LOCAL, Cell, Table
 
 if TYPE_CHECKING:
     from flows.compare import Ranking

@@ -7,10 +7,9 @@ from typing import Any
 
 from evaluation.intervals import mean_interval
 from flows.ranking_tables import HEADINGS
-from flows.report.boards import LOCAL
 from flows.report.evidence import _json
 from flows.report.provenance import SHORT, digests
-from flows.report.tables import Cell, Table, code, number
+from flows.report.tables import LOCAL, Cell, Table, code, number
 from tasks.recipe import Reference
 
 SHOWN = ("map", "precision_at_10", "ndcg_at_10", "reciprocal_rank")

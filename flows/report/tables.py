@@ -8,6 +8,7 @@ from typing import Any
 
 from flows.leaderboard import escape_latex
 
+LOCAL, RECORDED = "measured here", "recorded in the repository"  # whose figures they are
 LONG = 40  # rows from which on a LaTeX table may break over pages
 SYMBOLS = {"±": r"$\pm$", "≤": r"$\leq$", "−": r"$-$", "–": "--", "×": r"$\times$", "“": "``", "”": "''"}
 

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flows.report.boards import LOCAL
 from flows.report.evidence import Evidence, Row
-from flows.report.tables import Cell, Table, number, slug
+from flows.report.tables import LOCAL, Cell, Table, number, slug
 from tasks import InputError
 
 if TYPE_CHECKING:

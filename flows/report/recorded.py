@@ -1,0 +1,216 @@
+"""Chapter one, from the record: methods that were measured before, under the protocols that runs here follow too.
+
+`evaluation/leaderboards.csv` keeps whole leaderboards, baselines among them, `evaluation/measured.csv` the figures of
+claims. Both are read as summaries like those of local runs, one a method, so that they stand in one table with these.
+"""
+
+import csv
+import json
+import math
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from evaluation.claims import PROBES, read_claims
+from flows.cells import Request
+from flows.claims import hardware_here, read_measured
+from flows.corpora import newest
+from flows.leaderboard import Summary, summarise
+from flows.report.evidence import Evidence, known, published_name
+from flows.report.papers import PLAIN
+from flows.report.provenance import SHORT, digests, settings
+from flows.report.tables import RECORDED, Cell, Table, code
+from flows.runs import command_of
+from tasks import InputError, catalogue
+from tasks.definitions import PROJECT
+
+FILE = PROJECT / "evaluation" / "leaderboards.csv"
+PLACE = ("dataset", "protocol", "paper", "method", "probe", "trials")  # what tells one line from another
+COLUMNS = (
+    *PLACE, "seeds", "metrics", "half_widths", "over", "seconds", "peak_mb", "params", "data_sha256", "cells", "commit",
+    "hardware", "command", "recorded",
+)  # fmt: skip
+PAPERS = frozenset(claim.paper for claim in read_claims())
+SAME = 1e-6  # of a fraction: figures of one run, as they are rounded in the record
+
+Place = tuple[str, ...]
+
+
+def read() -> list[dict[str, str]]:
+    """Return the lines of leaderboards.csv."""
+    with FILE.open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def summaries() -> list[Summary]:
+    """Return what is recorded of each method on each data set under each protocol, metrics in fractions."""
+    found: dict[Place, Summary] = {}
+    for place, summary in [*_of_claims(), *_of_leaderboards()]:
+        earlier = found.get(place, summary)
+        told = {name: half for name, half in summary.half_width.items() if not math.isnan(half)}
+        found[place] = replace(
+            summary,
+            mean={**earlier.mean, **summary.mean},
+            half_width={**summary.half_width, **earlier.half_width, **told},
+            over={**earlier.over, **summary.over},
+        )
+    return list(found.values())
+
+
+def _of_leaderboards() -> Iterable[tuple[Place, Summary]]:
+    for row in read():
+        over = json.loads(row["over"] or "{}")
+        halves = json.loads(row["half_widths"] or "{}")
+        intervals = {name: (half, over.get(name, "seeds")) for name, half in halves.items()}
+        cost = {name: float(row[name]) if row[name] else None for name in ("seconds", "peak_mb")}
+        yield _line(row, json.loads(row["metrics"]), intervals, **cost)
+
+
+def _of_claims() -> Iterable[tuple[Place, Summary]]:
+    records = read_measured()
+    for claim in read_claims():
+        row, metric = records.get(claim.id), claim.metric_here
+        if (
+            row is None
+            or row["basis"] not in PLAIN
+            or None in (metric, claim.dataset_here, claim.method_here)
+        ):
+            continue
+        place = row | {"dataset": claim.dataset_here, "method": claim.method_here}
+        place |= {"probe": PROBES.get(claim.method, ""), "trials": (row["trials"].split() or ["0"])[-1]}
+        reach = (float(row["high"]) - float(row["low"])) / claim.scale if row["low"] else None
+        interval = {} if reach is None else {str(metric): (reach / 2, row["basis"])}
+        yield _line(place, {str(metric): float(row["value"]) / claim.scale}, interval)
+
+
+def _line(
+    row: Mapping[str, Any],
+    mean: Mapping[str, float],
+    intervals: Mapping[str, tuple[float, str]],
+    seconds: float | None = None,
+    peak_mb: float | None = None,
+) -> tuple[Place, Summary]:
+    """Return a recorded method; `intervals` has half the interval of a metric, and what that is over."""
+    asked = [word for word in (row["probe"], row["paper"]) if word]
+    half_width = {name: intervals[name][0] if name in intervals else math.nan for name in mean}
+    return tuple(row[name] for name in PLACE), Summary(
+        dataset=row["dataset"], method=row["method"], protocol=row["protocol"], trials=int(row["trials"]),
+        n_seeds=len(row["seeds"].split()), mean=mean, half_width=half_width, seconds=seconds, peak_mb=peak_mb,
+        params=[], on_border=[], n_failed=0, errors=[], settings=tuple(asked), apart=asked,
+        over={name: over for name, (_, over) in intervals.items()},
+    )  # fmt: skip
+
+
+def beside(own: Sequence[Summary], recorded: Sequence[Summary]) -> list[Summary]:
+    """Return the recorded summaries of a board that the local ones do not repeat to the digit, labelled apart.
+
+    A label names the paper where methods would else be called alike.
+    """
+    found = [summary for summary in recorded if not any(_repeats(one, summary) for one in own)]
+    plain = [replace(s, apart=[word for word in s.apart if word != paper_of(s)]) for s in found]
+    counts = Counter(summary.label for summary in [*own, *plain])
+    return [short if counts[short.label] == 1 else whole for short, whole in zip(plain, found, strict=True)]
+
+
+def paper_of(summary: Summary) -> str:
+    """Return the paper whose protocol a summary follows, nothing for none."""
+    return next((word for word in summary.settings if word in PAPERS), "")
+
+
+def _repeats(own: Summary, recorded: Summary) -> bool:
+    shared = own.mean.keys() & recorded.mean.keys()
+    return (
+        (own.method, own.trials) == (recorded.method, recorded.trials)
+        and set(recorded.settings) <= set(own.settings)
+        and bool(shared)
+        and all(abs(own.mean[name] - recorded.mean[name]) < SAME for name in shared)
+    )
+
+
+def made(places: set[tuple[str, str]] | None) -> Table:
+    """Return how the recorded leaderboards were made: those of (data set, protocol), all for None."""
+    headings = [
+        ("dataset", "data set"), ("method", "method"), ("protocol", "protocol"), ("seeds", "seeds"),
+        ("trials", "settings tried"), ("params", "settings"), ("sha256", "sha256 of the data"), ("commit", "commit"),
+        ("hardware", "hardware"), ("command", "command"), ("recorded", "recorded"), ("cells", "keys"),
+    ]  # fmt: skip
+    rows = []
+    for row in read():
+        if places is not None and (row["dataset"], row["protocol"]) not in places:
+            continue
+        files = dict(pair.split("=", 1) for pair in row["data_sha256"].split() if "=" in pair)
+        rows.append([
+            Cell(row["dataset"]), Cell(row["method"]), Cell(", ".join(filter(None, [row["protocol"], row["paper"]]))),
+            Cell(row["seeds"]), Cell(row["trials"]), Cell(row["params"] or "-"), digests(files),
+            Cell(row["commit"][:SHORT], row["commit"], is_code=True), Cell(row["hardware"]), code(row["command"]),
+            Cell(row["recorded"]), Cell(row["cells"] or "-", is_code=True),
+        ])  # fmt: skip
+    note = "From evaluation/leaderboards.csv. The versions are those of requirements.lock at that commit."
+    title = "How the recorded leaderboards were made"
+    return Table("made-leaderboards", title, headings, rows, note, RECORDED, is_folded=True)
+
+
+def record(evidence: Evidence) -> int:
+    """Write the local leaderboards into leaderboards.csv, in place of older lines; return how many lines.
+
+    Only data sets and methods of the catalogue, under their protocols' own rules, are recorded.
+    """
+    rows = {tuple(row[name] for name in PLACE): row for row in read()}
+    n_new = 0
+    rows_here = newest(row for row in evidence.rows if _is_ours(row))
+    for summary in summarise(rows_here):
+        own = sorted((row for row in rows_here if summary.holds(row)), key=lambda row: row["seed"])
+        line = _record(evidence, summary, own)
+        rows[tuple(line[name] for name in PLACE)] = line
+        n_new += 1
+    temporary = FILE.with_name(f".{FILE.name}.{os.getpid()}")
+    try:
+        with temporary.open("w", encoding="utf-8", newline="") as stream:
+            writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(sorted(rows.values(), key=lambda row: [row[name] for name in PLACE]))
+        temporary.replace(FILE)
+    except OSError as error:
+        raise InputError(f"{FILE} cannot be written: {error.strerror}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+    return n_new
+
+
+def _is_ours(row: Mapping[str, Any]) -> bool:
+    asked = row["request"]
+    is_method = catalogue.parse_method(row["method"])[0] in catalogue.methods()
+    others = (asked.get(name) for name in ("rule", "validation", "search_seconds"))
+    return bool(published_name(row)) and is_method and not any(others)
+
+
+def _record(evidence: Evidence, summary: Summary, own: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    from tasks.tracking import git_commit
+
+    first = own[0]
+    corpus = known(evidence.home, first).corpus or {"sha256": {}}
+    half_widths = {name: half for name, half in summary.half_width.items() if not math.isnan(half)}
+    return {
+        "dataset": summary.dataset,
+        "protocol": summary.protocol,
+        "paper": first.get("paper") or "",
+        "method": summary.method,
+        "probe": first["request"].get("probe") or "",
+        "trials": str(summary.trials),
+        "seeds": " ".join(str(row["seed"]) for row in own),
+        "metrics": json.dumps(dict(summary.mean)),
+        "half_widths": json.dumps(half_widths) if half_widths else "",
+        "over": json.dumps(dict(summary.over)) if half_widths else "",
+        "seconds": "" if summary.seconds is None else f"{summary.seconds:.3f}",
+        "peak_mb": "" if summary.peak_mb is None else f"{summary.peak_mb:.1f}",
+        "params": settings(own),
+        "data_sha256": " ".join(f"{name}={digest}" for name, digest in sorted(corpus["sha256"].items())),
+        "cells": " ".join(row["key"][:SHORT] for row in own),
+        "commit": git_commit(),
+        "hardware": hardware_here(),
+        "command": command_of(Request(**first["request"])),
+        "recorded": datetime.now(UTC).strftime("%Y-%m-%d"),
+    }
