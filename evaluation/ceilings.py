@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def ceilings(
     train_targets: np.ndarray, test_targets: np.ndarray, test_groups: np.ndarray
 ) -> dict[str, float]:
-    """Upper bounds of every metric for deterministic classifiers that predict trained classes only.
+    """Upper bounds of every metric that has one, for deterministic classifiers that predict trained classes only.
 
     train_targets (n_train,), test_targets (n_test,): ints. test_groups (n_test,): ints, equal for test
     documents of identical text.
@@ -42,7 +42,7 @@ def ceilings(
     support = counts.sum(axis=0)
     n_relevant = np.array([np.count_nonzero(train_targets == c) for c in classes])
     bounds = _bounds_of_labels(counts, n_relevant > 0) | _bounds_of_rankings(support, n_relevant)
-    return {name: bounds[name] for name in METRICS}
+    return {name: bounds[name] for name in METRICS if name in bounds}
 
 
 def _bounds_of_labels(counts: np.ndarray, trained: np.ndarray) -> dict[str, float]:
@@ -90,7 +90,7 @@ def _bounds_of_rankings(support: np.ndarray, n_relevant: np.ndarray) -> dict[str
 def multilabel_ceilings(
     train_targets: "csr_matrix", test_targets: "csr_matrix", test_groups: np.ndarray
 ) -> dict[str, float]:
-    """Best values of MULTILABEL_METRICS for deterministic methods that score trained labels only.
+    """Best values of MULTILABEL_METRICS that have one, for deterministic methods that score trained labels only.
 
     train_targets, test_targets: csr indicators (n_train, n_labels), (n_test, n_labels). test_groups (n_test,):
     ints, equal for test documents of identical text. A label without training documents is never given, and
@@ -116,7 +116,7 @@ def multilabel_ceilings(
     group_of = np.unique(test_groups, return_inverse=True)[1]
     bounds = _bounds_of_decisions(_grouped(labels, group_of), np.bincount(group_of), trained)
     bounds |= _bounds_of_short_lists(labels, group_of, trained) | _bounds_of_label_rankings(labels, trained)
-    return {name: bounds[name] for name in MULTILABEL_METRICS}
+    return {name: bounds[name] for name in MULTILABEL_METRICS if name in bounds}
 
 
 def _grouped(values: np.ndarray, group_of: np.ndarray) -> np.ndarray:

@@ -347,6 +347,18 @@ class Tracker:
             return False
         return True
 
+    def forget(self, cell: str) -> int:
+        """Mark the runs of a cell, by its key, and their trials as deleted; return how many runs there were."""
+        found = list(self._search(self.settings.experiment, f"tags.`{CELL_TAG}` = '{cell}'"))
+        for run in found:
+            run_id = run.info.run_id
+            for trial in list(
+                self._search(self.settings.trials_experiment, f"tags.`{RUN_TAG}` = '{run_id}'")
+            ):
+                self.client.delete_run(trial.info.run_id)
+            self.client.delete_run(run_id)
+        return len(found)
+
     def runs(self) -> list[dict[str, Any]]:
         """Return every finished run of the experiment as a leaderboard row, the newest first.
 

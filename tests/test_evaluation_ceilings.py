@@ -90,6 +90,16 @@ def test_a_test_set_of_untrained_classes_is_hopeless() -> None:
     assert bounds == dict.fromkeys(METRICS, 0.0)
 
 
+def test_a_metric_without_a_bound_has_no_ceiling(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever adds a metric need not know its bound: the others keep theirs."""
+    targets, several = np.array([0, 1]), csr_matrix(np.eye(2))
+    before = ceilings(targets, targets, np.arange(2)), multilabel_ceilings(several, several, np.arange(2))
+    monkeypatch.setitem(METRICS, "unbounded", METRICS["accuracy"])
+    monkeypatch.setitem(MULTILABEL_METRICS, "unbounded", MULTILABEL_METRICS["lraps"])
+    after = ceilings(targets, targets, np.arange(2)), multilabel_ceilings(several, several, np.arange(2))
+    assert after == before
+
+
 def test_bad_input_is_named() -> None:
     with pytest.raises(ValueError, match="1 training, 2 test documents, 1 groups"):
         ceilings(np.array([0]), np.array([0, 0]), np.array([0]))

@@ -475,6 +475,49 @@ def test_runs_come_back_as_rows(tracker: Tracker) -> None:
     json.dumps(found)
 
 
+def test_runs_of_others_are_passed_over_and_counted(tracker: Tracker) -> None:
+    """A run of somebody else's in the experiment has no seed, or none that is a number."""
+    own = {row["run_id"] for row in tracker.runs()}
+    n_before, experiment = tracker.n_foreign, tracker._experiments[tracker.settings.experiment]
+    for params in ({}, {"dataset": "r8", "method": "lsi", "protocol": "honest", "seed": "", "trials": "?"}):
+        run_id = tracker.client.create_run(experiment).info.run_id
+        for name, value in params.items():
+            tracker.client.log_param(run_id, name, value)
+        tracker.client.set_terminated(run_id)
+    assert {row["run_id"] for row in tracker.runs()} == own
+    assert tracker.n_foreign == n_before + 2
+
+
+def test_rows_tell_their_documents(tracker: Tracker) -> None:
+    about = {"documents_sha256": "ab" * 32, "n_train": 3, "n_test": 2, "n_labels": 2}
+    own = {f"corpus.{name}": str(value) for name, value in about.items()}
+    run_id = tracker.record(row(), tags("documents") | own | {"sha256.data.csv": "cd" * 32}, {})
+    (found,) = [one for one in tracker.runs() if one["run_id"] == run_id]
+    assert found["corpus"] == about
+    assert found["sha256"] == {"data.csv": "cd" * 32}
+
+
+def test_a_forgotten_cell_is_marked_deleted_with_its_trials(tracker: Tracker) -> None:
+    run_id = tracker.record(row(), tags("forgotten"), {})
+    again = tracker.record(row(), tags("forgotten", "later"), {})
+    kept = tracker.record(row(), tags("kept"), {})
+    trial = {
+        "number": 0,
+        "values": {"k": 1},
+        "score": 0.5,
+        "seconds": 1.0,
+        "state": "COMPLETE",
+        "error": None,
+    }
+    tracker.record_trials(run_id, "r8 lsi seed 3", [trial])
+    assert len(trials_of(tracker, run_id)) == 1
+    assert tracker.forget("forgotten") == 2
+    stages = [tracker.client.get_run(one).info.lifecycle_stage for one in (run_id, again, kept)]
+    assert stages == ["deleted", "deleted", "active"]
+    assert trials_of(tracker, run_id) == {}
+    assert tracker.forget("forgotten") == 0
+
+
 def test_a_deleted_experiment_is_restored(tracker: Tracker) -> None:
     run_id = tracker.record(row(), tags("deleted"), {})
     experiment = tracker.client.get_experiment_by_name(tracker.settings.experiment)

@@ -14,6 +14,7 @@ from flows.cli.doctor import doctor
 from flows.cli.down import down
 from flows.cli.export import export
 from flows.cli.fetch import fetch
+from flows.cli.forget import forget
 from flows.cli.leaderboard import leaderboard
 from flows.cli.list import list_app
 from flows.cli.panels import in_panels
@@ -43,7 +44,7 @@ app = typer.Typer(
 )
 COMMANDS = (run, curve, compare, claims, report, retrieve, query, terms, leaderboard, show, export, transform)
 LONG = (run, curve, retrieve)  # commands whose options are shown in groups
-for command in (*COMMANDS, check, fetch, doctor, up, down, status, send):
+for command in (*COMMANDS, check, fetch, doctor, up, down, status, send, forget):
     app.command(command.__name__)(in_panels(command) if command in LONG else command)
 app.add_typer(list_app, name="list")
 app.add_typer(store_app, name="store")

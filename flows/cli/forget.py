@@ -1,0 +1,81 @@
+"""`textbench forget`: take runs or a data set from the leaderboard, the index and MLflow."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tasks import InputError
+
+LISTED = 20
+
+
+def forget(
+    run: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Runs, each `last` or the beginning of its MLflow id or key.", show_default=False
+        ),
+    ] = None,
+    dataset: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--dataset",
+            "-d",
+            help="Instead: all runs on this data set, such as 'data (2)'; repeat.",
+            show_default=False,
+        ),
+    ] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option("--method", "-m", help="Instead: all runs of this method; repeat.", show_default=False),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go; take nothing away.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Take runs from the leaderboard, the index and MLflow, after saying which.
+
+    With -d and -m those of the method on the data set. What was computed stays in the store.
+
+    Example: textbench forget -d "data (2)" --dry-run
+    """
+    from flows import forget as forgetting
+    from flows.home import home_folder
+
+    home = home_folder()
+    rows = forgetting.choose(home, run or (), dataset or (), method or ())
+    _say(home, rows)
+    if dry_run:
+        print("Nothing was taken away (--dry-run).")
+        return
+    if not yes:
+        if not sys.stdin.isatty():
+            raise InputError("forget takes runs away and cannot ask here; add --yes")
+        typer.confirm("Forget them?", abort=True)
+    forgetting.forget(home, rows)
+    print(f"Forgot {_runs(len(rows))}. The same command as before records what is stored again.")
+
+
+def _runs(n: int) -> str:
+    return "1 run" if n == 1 else f"{n} runs"
+
+
+def _say(home: Path, rows: Sequence[dict[str, Any]]) -> None:
+    """Print the runs, and from where they go."""
+    from flows.forget import is_in_mlflow, tracker_of, waiting
+
+    for row in rows[:LISTED]:
+        print(
+            f"{row['key'][:12]}  {row['dataset']} {row['method']} seed {row['seed']}, {row['protocol']} protocol"
+        )
+    if len(rows) > LISTED:
+        print(f"... and {len(rows) - LISTED} more")
+    tracker = tracker_of(home)
+    n_tracked = sum(is_in_mlflow(row, tracker) for row in rows)
+    n_waiting = sum(len(waiting(home, row)) for row in rows)
+    places = [f"{_runs(len(rows))} from the index"]
+    places += [f"{n_tracked} from MLflow (marked deleted)"] if n_tracked else []
+    places += [f"{n_waiting} from the spool"] if n_waiting else []
+    print(f"To go: {', '.join(places)}.")
