@@ -3,13 +3,18 @@
 import base64
 import http.client
 import os
+import socket
 import urllib.error
+import urllib.parse
 import urllib.request
 from pathlib import Path
 
 from tasks import InputError
+from tasks.remote import open_database
 
 SECONDS = 5
+# Databases that MLflow keeps runs in, by the beginning of an address, and where they listen.
+DATABASE_PORTS = {"postgresql": 5432, "mysql": 3306}
 
 
 class TrackingError(InputError):
@@ -28,6 +33,25 @@ def require_answer(uri: str) -> None:
     raise TrackingError(
         f"the MLflow server at {uri} does not answer ({reason}); start it, or change tracking_uri in mlflow.yaml"
     )
+
+
+def require_database(uri: str) -> None:
+    """See that a database server answers, as far as that can be seen in seconds. Raises TrackingError."""
+    url = urllib.parse.urlsplit(uri)
+    driver = url.scheme.partition("+")[0]
+    try:
+        place = url.hostname, url.port or DATABASE_PORTS.get(driver, 0)
+        if url.scheme in ("postgresql", "postgresql+psycopg2"):
+            open_database(url._replace(scheme="postgresql").geturl(), "tracking_uri").close()
+        elif place[0] is not None:  # else by a socket of this machine
+            socket.create_connection(place, timeout=SECONDS).close()
+    except (OSError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        # The address itself holds the password.
+        raise TrackingError(
+            f"MLflow's database at {url.hostname} cannot be used ({reason}); "
+            "start it, or change tracking_uri in mlflow.yaml"
+        ) from error
 
 
 def _require_access(uri: str) -> None:

@@ -30,10 +30,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("textbench.store")
 LOCKS = "TEXTBENCH_LOCKS"
+STUDIES = "TEXTBENCH_STUDIES"
 INSTALL = 'pip install "textbench[servers]"'
 ACCEPTED = "s3://BUCKET/PREFIX, file:///FOLDER or /FOLDER"
 N_TRIES = 3  # readings of an artifact that is being replaced meanwhile
-CONNECT_SECONDS = 10
+CONNECT_SECONDS = 5
 # A machine that vanished without closing its connection loses its locks after about a minute.
 KEEPALIVE = "-c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3"
 
@@ -304,6 +305,34 @@ def held(address: str, name: str, variable: str) -> Iterator[None]:
 
 def _connect(address: str, number: int, variable: str) -> Any:
     """Return a connection that holds the advisory lock of this number."""
+    connection = open_database(address, variable)
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_lock(%s)", (number,))
+    except Exception as error:  # whatever the database's client raises
+        connection.close()
+        raise OSError(f"{variable} cannot be used: {' '.join(str(error).split())}") from error
+    return connection
+
+
+def check_databases() -> None:
+    """See that the databases of `TEXTBENCH_LOCKS` and `TEXTBENCH_STUDIES` answer, where they are named.
+
+    Raises InputError, after `CONNECT_SECONDS` where nobody does.
+    """
+    for variable in (LOCKS, STUDIES):
+        if address := os.environ.get(variable):
+            try:
+                open_database(address, variable).close()
+            except OSError as error:
+                raise InputError(f"{error}; start the server, or unset {variable}") from error
+
+
+def open_database(address: str, variable: str) -> Any:
+    """Return a connection to a PostgreSQL server, every statement a transaction of its own; `variable` named it.
+
+    Raises InputError for an address that is no PostgreSQL server's, OSError when the server cannot be used.
+    """
     if not address.startswith(("postgresql://", "postgres://")):
         raise InputError(
             f"{variable} is postgresql://USER:PASSWORD@HOST/DATABASE, got {address.partition(':')[0]}:..."
@@ -316,9 +345,7 @@ def _connect(address: str, number: int, variable: str) -> Any:
         connection = psycopg2.connect(
             address, connect_timeout=CONNECT_SECONDS, application_name="textbench", options=KEEPALIVE
         )
-        connection.autocommit = True
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_lock(%s)", (number,))
-        return connection
     except psycopg2.Error as error:  # it names host and user, never the password
         raise OSError(f"{variable} cannot be used: {' '.join(str(error).split())}") from error
+    connection.autocommit = True
+    return connection

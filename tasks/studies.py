@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tasks.recipe import Reference
-from tasks.remote import held
+from tasks.remote import STUDIES, held
 from tasks.store import Job, Store
 
 if TYPE_CHECKING:
     import optuna
 
 log = logging.getLogger("textbench.store")
-STUDIES = "TEXTBENCH_STUDIES"
 STATES = {"complete": "COMPLETE", "pruned": "PRUNED", "failed": "FAIL"}
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from tasks import InputError
 from tasks.catalogue import nearest
 from tasks.definitions import PROJECT
-from tasks.mlflow_server import TrackingError, require_answer
+from tasks.mlflow_server import DATABASE_PORTS, TrackingError, require_answer, require_database
 from tasks.settings import read_settings_file, shown
 from tasks.store import locked
 
@@ -131,6 +131,8 @@ class Tracker:
         uri = self.settings.tracking_uri
         if uri.startswith("http"):
             require_answer(uri)
+        elif uri.startswith(tuple(DATABASE_PORTS)):
+            require_database(uri)
         elif self.exists():
             try:
                 self._require_database()

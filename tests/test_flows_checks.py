@@ -1,9 +1,14 @@
 """What a request may ask for: every range of every parameter, every option beside a suite, metrics, method files."""
 
+import contextlib
 import inspect
 import math
+import os
+import socket
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 import typer
@@ -212,11 +217,13 @@ def test_no_option_beside_a_suite_of_parts_is_ignored(
     monkeypatch.setattr("flows.cli.request.read_engine", lambda *arguments: handed.append(arguments))
     plain = CliRunner().invoke(app, ["run", "dcot"])
     assert plain.exit_code == 0, plain.output
-    before, handed[:] = str(handed), []
-    result = CliRunner().invoke(app, ["run", "dcot", *given(option)])
+    before, handed[:] = (str(handed), dict(os.environ)), []
+    with patch.dict(os.environ):
+        result = CliRunner().invoke(app, ["run", "dcot", *given(option)])
+        after = str(handed), dict(os.environ)
     if option.name in BESIDE_PARTS:
         assert result.exit_code == 0, result.output
-        assert option.name == "engine" or str(handed) != before
+        assert after != before
     else:
         assert isinstance(result.exception, InputError)
         assert f"leave out {option.opts[0]}, or the suite" in str(result.exception)
@@ -286,4 +293,56 @@ def test_a_file_that_cannot_be_loaded_stops_the_run(text: str, words: str, tmp_p
     result = CliRunner().invoke(app, ["run", "-d", "r8", "-m", str(path)])
     assert isinstance(result.exception, InputError), result.output
     assert str(path) in str(result.exception) and words in str(result.exception)
+    assert not (tmp_path / "home" / "store").exists()
+
+
+@pytest.fixture
+def silent() -> Iterator[int]:
+    """The port of a server that takes connections and never says a word."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield int(server.getsockname()[1])
+
+
+@pytest.fixture
+def deaf() -> Iterator[int]:
+    """A port whose packets are swallowed: the queue of those who wait to be let in is full."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as server, contextlib.ExitStack() as stack:
+        for _ in range(4):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(server.getsockname())
+        yield int(server.getsockname()[1])
+
+
+@pytest.mark.parametrize("kind", ["silent", "deaf"])
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [
+        ({"MLFLOW_TRACKING_URI": "http://127.0.0.1:{}"}, "the MLflow server at http://127.0.0.1:"),
+        (
+            {"MLFLOW_TRACKING_URI": "postgresql://me:secret@127.0.0.1:{}/runs"},
+            "MLflow's database at 127.0.0.1",
+        ),
+        (
+            {"MLFLOW_TRACKING_URI": "none", "TEXTBENCH_LOCKS": "postgresql://me:secret@127.0.0.1:{}/db"},
+            "_LOCKS",
+        ),
+        (
+            {"MLFLOW_TRACKING_URI": "none", "TEXTBENCH_STUDIES": "postgresql://me:secret@127.0.0.1:{}/db"},
+            "_STUDIES",
+        ),
+    ],
+)
+def test_a_server_that_does_not_answer_stops_the_run(
+    kind: str, variables: dict[str, str], words: str, request: Any, monkeypatch: Any, tmp_path: Path
+) -> None:
+    port = request.getfixturevalue(kind)
+    monkeypatch.setattr("tasks.mlflow_server.SECONDS", 0.2)
+    monkeypatch.setattr("tasks.remote.CONNECT_SECONDS", 2)  # libpq's least
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value.format(port))
+    result = CliRunner().invoke(app, ["run", "-d", "r8", "-m", "binary", "--seed", "0"])
+    assert isinstance(result.exception, InputError), result.output
+    assert words in str(result.exception) and "secret" not in str(result.exception)
+    assert "\n" not in str(result.exception)
     assert not (tmp_path / "home" / "store").exists()

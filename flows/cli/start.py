@@ -125,8 +125,11 @@ def _expected(
 
 
 def _check_machines(home: Path, engine: str) -> None:
-    """See that the root that machines share can be written to, and that a cluster is fit for what it is to compute."""
+    """See that what machines share can be used, and that a cluster is fit for what it is to compute."""
+    from tasks.remote import check_databases
     from tasks.store import STORE
+
+    check_databases()
 
     if url := os.environ.get(STORE):
         from tasks.remote import Remote
