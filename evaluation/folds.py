@@ -6,6 +6,7 @@ Source: Sechidis, Tsoumakas, Vlahavas, On the Stratification of Multi-Label Data
 """
 
 import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -21,18 +22,21 @@ Fold: TypeAlias = tuple[np.ndarray, np.ndarray]
 
 
 def folds_of(
-    X: Any, y: "Targets", n_folds: int, random_state: int, held_out: float | None = None
+    X: Any, y: "Targets", n_folds: int, random_state: int, held_out: "float | Sequence[int] | None" = None
 ) -> list[Fold]:
     """Stratified folds: a list of (training documents, documents to score), int arrays of positions.
 
     X: whatever has one row a document; y: (n_documents,) ints, or an indicator (n_documents, n_labels).
-    held_out: instead of folds one split that scores this share of the documents, within (0, 1). A class with
+    held_out: instead of folds one split that scores this share of the documents, within (0, 1), or the documents at
+    these positions, some of them but not all. A class with
     fewer documents than folds is missing from some of them. When every class is that small the folds are
     drawn without regard to class. Fewer documents than folds make fewer folds, down to 2; a single document
     makes none. ValueError for a wrong argument.
     """
     if n_folds < 2:
         raise ValueError(f"n_folds must be at least 2; received {n_folds!r}")
+    if isinstance(held_out, Sequence):
+        return [_given(y.shape[0], held_out)]
     if held_out is not None and not 0 < held_out < 1:
         raise ValueError(f"held_out must lie between 0 and 1, both excluded; received {held_out!r}")
     check_documents(X, y)
@@ -42,6 +46,15 @@ def folds_of(
         return [_held_out(y, held_out, random_state)]
     n_folds = min(n_folds, y.shape[0])
     return _folds_of_labels(y, n_folds, random_state) if y.ndim == 2 else _folds(y, n_folds, random_state)
+
+
+def _given(n_documents: int, held_out: "Sequence[int]") -> Fold:
+    test = np.unique(np.asarray(held_out, dtype=np.int64))
+    if not 0 < len(test) < n_documents or test[0] < 0 or test[-1] >= n_documents:
+        raise ValueError(
+            f"held_out must be positions of some of the {n_documents} documents; received {len(test)} of them"
+        )
+    return np.setdiff1d(np.arange(n_documents), test), test
 
 
 def rows(X: Any, documents: np.ndarray) -> Any:

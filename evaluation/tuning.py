@@ -70,7 +70,7 @@ def choose_c(
     metric: str | None = None,
     random_state: int = 0,
     settings: Mapping[str, Sequence[float]] | None = None,
-    held_out: float | None = None,
+    held_out: float | Sequence[int] | None = None,
     prune_below: Sequence[float] | None = None,
 ) -> CVResult:
     """Choose a probe's C by stratified cross-validation: the best mean of the folds' metric.
@@ -86,9 +86,9 @@ def choose_c(
     needs no thresholds tuned inside the folds, and is not ruled by labels of two or three documents, as the
     macro average is.
 
-    held_out: score this share of the documents once, instead of n_folds folds. prune_below: after fold i, the
-    last apart, the best running mean must reach prune_below[i], or the search stops there; entries may be
-    missing at the end or be nan.
+    held_out: score this share of the documents once, or those at these positions, instead of n_folds folds.
+    prune_below: after fold i, the last apart, the best running mean must reach prune_below[i], or the search
+    stops there; entries may be missing at the end or be nan.
 
     The folds are those of `evaluation.folds.folds_of`; a single document leaves nothing to compare: the first
     candidate, score nan, no folds. ValueError for a wrong argument or a fold whose score is not a number.
@@ -119,7 +119,7 @@ def score_classifier(
     n_folds: int = 3,
     metric: str | None = None,
     random_state: int = 0,
-    held_out: float | None = None,
+    held_out: float | Sequence[int] | None = None,
     prune_below: Sequence[float] | None = None,
 ) -> CVResult:
     """Score a classifier that has no C on the folds on which `choose_c` compares values of C.
@@ -221,7 +221,12 @@ def _best_of(search: _Search, candidates: list[dict[str, float]], n_grid: int, m
 
 
 def tune_thresholds(
-    X: Any, Y: "Targets", build: Callable[[], Any], n_folds: int = 3, random_state: int = 0
+    X: Any,
+    Y: "Targets",
+    build: Callable[[], Any],
+    n_folds: int = 3,
+    random_state: int = 0,
+    held_out: Sequence[int] | None = None,
 ) -> np.ndarray:
     """SCut: for each label the threshold with the best F1 on out-of-fold scores, (n_labels,) float64.
 
@@ -229,23 +234,25 @@ def tune_thresholds(
     indicator (n_documents, n_labels). build: returns the probe or classifier, unfitted, with `fit(X, Y)` and
     `decision_function`. Each document is scored by the classifier that was trained without its fold (the
     folds of `choose_c`), and a label's F1 is that of all documents together. A threshold lies midway between
-    two scores; of equally good ones the nearest to 0 is taken, 0 included.
+    two scores; of equally good ones the nearest to 0 is taken, 0 included. held_out: instead of folds score the
+    documents at these positions, once, by the classifier that was trained on the others.
 
     A label with fewer documents than folds, or with none in the training part of some fold, is too rare to
     tune and keeps 0; with a single document all labels do. ValueError for a wrong argument.
     """
-    folds = folds_of(X, Y, n_folds, random_state)
+    folds = folds_of(X, Y, n_folds, random_state, held_out)
     thresholds = np.zeros(Y.shape[1])
     if not folds:
         return thresholds
     indicator = dense_indicator(Y)
     scores = np.empty(indicator.shape)
-    tunable = indicator.sum(axis=0) >= len(folds)
+    scored = np.sort(np.concatenate([test for _, test in folds]))
+    tunable = indicator[scored].sum(axis=0) >= len(folds)
     for (train, test), (fitted, X_test) in zip(folds, _fit_each(build, X, Y, folds), strict=True):
         scores[test] = fitted.decision_function(X_test)
         tunable &= indicator[train].any(axis=0)
     for label in np.flatnonzero(tunable):
-        thresholds[label] = best_threshold(scores[:, label], indicator[:, label])
+        thresholds[label] = best_threshold(scores[scored, label], indicator[scored, label])
     return thresholds
 
 

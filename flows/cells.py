@@ -230,10 +230,14 @@ def _own_corpus(request: Request, own: Mapping[str, Any]) -> Reference:
 
 def _own_terms(request: Request, corpus: Reference) -> _Terms:
     is_transductive = request.protocol == "transductive"
-    name = corpus.params["dataset"]
-    name = f"own-{name}" if name in catalogue.datasets() else name  # r8.csv is not the data set r8
     rule, probe = request.rule or OWN_RULE, request.probe or PROBE
-    return _Terms(name, corpus, rule, is_transductive, probe, request.validation)
+    return _Terms(own_name(corpus), corpus, rule, is_transductive, probe, request.validation)
+
+
+def own_name(corpus: Reference) -> str:
+    """Return the name of the user's own documents in results: r8.csv is not the data set r8."""
+    name = corpus.params["dataset"]
+    return f"own-{name}" if name in {**catalogue.datasets(), **catalogue.collections()} else name
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,16 @@
 
 import importlib.util
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evaluation.metrics import Metric
 from evaluation.multilabel import scored_metrics, tuning_metrics
 from featurizers._parameters import Rule
 from tasks import InputError, catalogue, word_vectors
 from tasks.featurize import INPUTS, PREFIX
+
+if TYPE_CHECKING:
+    from tasks.datasets import Corpus
 
 MAX_SEED = 2**32 - 1
 
@@ -101,6 +104,17 @@ def check_tuning_metric(metric: str | None, dataset: str, *, several_labels: boo
     known = {name: found for kind in kinds for name, found in tuning_metrics(several_labels=kind).items()}
     if metric is not None and metric not in known:
         raise InputError(_no_metric("tuning cannot go by", metric, dataset, several_labels, known))
+
+
+def check_validation(validation: Mapping[str, Any], dataset: str, corpus: "Corpus") -> None:
+    """Refuse another way to validate where the documents have validation documents among them."""
+    options = {"n_folds": "--folds", "held_out": "--held-out"}
+    given = sorted(options.keys() & validation.keys())
+    if given and corpus.validation is not None:
+        raise InputError(
+            f"{options[given[0]]}: {dataset} has {len(corpus.validation):,} validation documents of its own, on which "
+            "tuning is done; leave the option out"
+        )
 
 
 def check_shown_metric(metric: str, dataset: str, method: catalogue.Entry, *, several_labels: bool) -> None:

@@ -5,11 +5,12 @@ eigenvectors U of their covariance, documents and query projected as U^T x, and 
 same with a truncated SVD of its own weights.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from tasks import InputError, catalogue, collect, featurize, ingest, vectorize
+from flows.cells import OWN_RULE, own_name
+from tasks import InputError, catalogue, collect, featurize, ingest, own_data, vectorize
 from tasks.catalogue import nearest
 from tasks.recipe import Reference
 from tasks.store import Artifact, Store
@@ -26,7 +27,10 @@ START = 70  # characters of a document that stand for it
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked: words, of a data set's training documents or a collection's documents, by which method."""
+    """What is asked: words, of a data set's training documents or a collection's documents, by which method.
+
+    `own` holds the fields of `tasks.own_data.OwnData`: the user's documents, in place of a data set.
+    """
 
     dataset: str
     text: str
@@ -34,6 +38,7 @@ class Question:
     threshold: float = 0.4
     top: int = 10
     seed: int = 0
+    own: Mapping[str, Any] | None = None
 
     def check(self) -> None:
         """Raise InputError for a method that has no concepts and for numbers out of range."""
@@ -108,7 +113,7 @@ def ask(question: Question, store: Store, explain: bool = False) -> Answer:
     above = ranked.documents[ranked.scores > question.threshold]
     matches = [library.match(int(d), float(cosines[d]), counts, explain) for d in above[: question.top]]
     return Answer(
-        dataset=question.dataset,
+        dataset=library.name,
         method=question.method,
         known=[library.terms[i] for i in counts.indices],
         n_unknown=n_unknown,
@@ -125,7 +130,9 @@ class _Library:
     def __init__(self, question: Question, store: Store) -> None:
         from tasks.tokens import TokenRule
 
-        corpus, vectors = _references(question.dataset)
+        corpus, vectors = _own_references(question.own) if question.own else _references(question.dataset)
+        self.name = own_name(corpus) if question.own else question.dataset
+        ingest.ensure(store, corpus)
         name, params = catalogue.parse_method(question.method)
         self._features = store.open(featurize.reference(vectors, name, params, question.seed))
         self._vectors = store.open(vectors)
@@ -219,8 +226,6 @@ class _Library:
 
 def _references(name: str) -> tuple[Reference, Reference]:
     """Return the corpus and vectors artifacts of a data set or collection, under its own token rule."""
-    from tasks.tokens import token_rule
-
     if name in catalogue.collections():
         corpus, rule = collect.reference(name), catalogue.collection(name).constant("RULE")
     elif name in catalogue.datasets():
@@ -228,4 +233,16 @@ def _references(name: str) -> tuple[Reference, Reference]:
     else:
         known = [*catalogue.datasets(), *catalogue.collections()]
         raise InputError(f"there is no data set or collection {name!r}; {nearest(name, known)}")
-    return corpus, vectorize.reference(corpus, asdict(token_rule(rule)), False)
+    return corpus, _vectors(corpus, rule)
+
+
+def _own_references(own: Mapping[str, Any]) -> tuple[Reference, Reference]:
+    """Return the corpus and vectors artifacts of the user's own documents."""
+    corpus = own_data.reference(own_data.OwnData(**own))
+    return corpus, _vectors(corpus, OWN_RULE)
+
+
+def _vectors(corpus: Reference, rule: str) -> Reference:
+    from tasks.tokens import token_rule
+
+    return vectorize.reference(corpus, asdict(token_rule(rule)), False)

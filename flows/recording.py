@@ -18,7 +18,7 @@ from flows.squares import Square
 from tasks import ingest, tracebacks
 from tasks.isolate import warm
 from tasks.store import Store, locked
-from tasks.tracking import ATTEMPT_TAG, CELL_TAG, CORPUS_TAG, DATA_TAG, Tracker, git_commit, read_settings
+from tasks.tracking import ATTEMPT_TAG, CELL_TAG, CORPUS_TAG, Tracker, data_tag, git_commit, read_settings
 
 log = logging.getLogger("textbench.run")
 Answer = TypeVar("Answer")
@@ -83,7 +83,7 @@ class Recorder(ABC, Generic[AnyCell]):
             **self._sweep_tags(),
         }
         corpus = self._corpus(cell)
-        tags |= {f"{DATA_TAG}{name}": digest for name, digest in corpus.files.items()}
+        tags |= {data_tag(name): digest for name, digest in corpus.files.items()}
         return tags | {f"{CORPUS_TAG}{name}": str(value) for name, value in (corpus.identity or {}).items()}
 
     def _corpus(self, cell: AnyCell) -> "_Corpus":

@@ -5,14 +5,14 @@ vocabulary, those of its terms that the user asked about, and how many to show, 
 (heading, [(term, value), ...]), best first.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flows.cells import Request, plan
 from flows.report.style import canvas, save
-from tasks import InputError, catalogue, featurize
+from tasks import InputError, catalogue, featurize, ingest
 from tasks.store import Artifact, Store
 
 if TYPE_CHECKING:
@@ -25,7 +25,10 @@ EMPTY = "(nothing)"  # in place of a column's terms
 
 @dataclass(frozen=True)
 class Question:
-    """What to show: `words` of a data set by a method, `dcot` or `dcot(noise=0.9)`; `rule` None is the data set's."""
+    """What to show: `words` of a data set by a method, `dcot` or `dcot(noise=0.9)`; `rule` None is the data set's.
+
+    `own` holds the fields of `tasks.own_data.OwnData`: the user's documents, in place of a data set.
+    """
 
     words: Sequence[str]
     dataset: str
@@ -34,6 +37,7 @@ class Question:
     rule: str | None = None
     protocol: str = "honest"
     seed: int = 0
+    own: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -72,13 +76,16 @@ def ask(question: Question, store: Store) -> Answer:
     entry = catalogue.method(name)
     _require_hook(entry)
     request = Request(
-        [question.dataset],
+        [] if question.own else [question.dataset],
         [question.method],
         seeds=[question.seed],
         protocol=question.protocol,  # type: ignore[arg-type]
         rule=question.rule,
+        own=question.own,
     )
-    vectors = plan(request)[0].references["vectorize"]
+    (cell,) = plan(request)
+    vectors = cell.references["vectorize"]
+    ingest.ensure(store, cell.references["ingest"])
     opened = store.open(vectors)
     terms = opened.json("terms")
     headings = {_term(word, terms, opened): word for word in question.words}
@@ -86,7 +93,7 @@ def ask(question: Question, store: Store) -> Answer:
     method = entry.load().build().from_arrays(featurize.load_arrays(fitted, "model"))
     columns = getattr(method, HOOK)(terms, list(headings), question.n_shown)
     shown = [Column(_heading(heading, headings), pairs) for heading, pairs in columns]
-    return Answer(question.dataset, question.method, shown)
+    return Answer(cell.dataset, question.method, shown)
 
 
 def _require_hook(entry: "Entry") -> None:

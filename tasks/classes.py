@@ -49,5 +49,8 @@ def compute(job: "Job") -> None:
         target_names=names,
         name=f"{whole.name} ({', '.join(names)})",
         notes=f"{whole.notes} The documents of {len(names)} classes alone.",
+        train_ids=whole.train_ids and [whole.train_ids[i] for i in train],
+        test_ids=whole.test_ids and [whole.test_ids[i] for i in test],
+        validation=None if whole.validation is None else np.flatnonzero(np.isin(train, whole.validation)),
     )
     write_corpus(job, corpus, {key: about[key] for key in ("source", "sha256", "licence", "citation")})

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from tasks import catalogue, featurize
 from tasks.recipe import Reference, refer
-from tasks.tune import chosen_rows, labelled
+from tasks.tune import chosen_rows, held_out, labelled
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,9 +19,9 @@ def reference(corpus: Reference, vectors: Reference, choice: Reference) -> Refer
     """Return the result artifact of a tuned method.
 
     Files: metrics.json, per_class.json, predictions.parquet, and the fitted probe's arrays. A row of predictions is a
-    document: target, predicted, margin, and its average precision as a query; where documents have several labels,
-    target and predicted are lists of them, `top` and `top_scores` its highest-scored labels, and precision_at_1 and
-    label_ranking_average_precision its shares of those means.
+    document: its position, its id where the corpus has ids, target, predicted, margin, and its average precision as a
+    query; where documents have several labels, target and predicted are lists of them, `top` and `top_scores` its
+    highest-scored labels, and precision_at_1 and label_ranking_average_precision its shares of those means.
     """
     params = {key: choice.params[key] for key in ("method", "seed", "probe", "labels")}
     inputs = {"corpus": corpus, "vectors": vectors, "choice": choice}
@@ -102,8 +102,7 @@ def _score_one_label(
     documents, targets = test
     predicted = classifier.predict(documents)
     metrics = score_labels(targets, predicted)
-    columns: dict[str, Any] = {
-        "document": range(len(targets)),
+    columns: dict[str, Any] = _documents(job, len(targets)) | {
         "target": targets,
         "predicted": predicted,
         "margin": margin(classifier.decision_function(documents)),
@@ -127,7 +126,7 @@ def _score_several_labels(
 ) -> None:
     """Tune the thresholds on the training documents; score the ranking of the labels and the decisions.
 
-    The thresholds are tuned on the folds on which C was.
+    The thresholds are tuned on the folds, or the validation documents, on which C was.
     """
     import numpy as np
     from scipy.sparse import csr_matrix
@@ -139,7 +138,8 @@ def _score_several_labels(
 
     documents, targets = test
     n_folds = max(2, job.open("choice").json("choice")["n_folds"])  # C had no folds where one document trains
-    thresholds = tune_thresholds(*train, build, n_folds, job.params["seed"])
+    validation = held_out(job, labelled(job)[1])
+    thresholds = tune_thresholds(*train, build, n_folds, job.params["seed"], validation)
     scores = classifier.decision_function(documents)
     if job.params["probe"]:
         classifier.thresholds_ = thresholds
@@ -149,8 +149,7 @@ def _score_several_labels(
     job.save_json("metrics", score_multilabel(targets, scores, predicted))
     job.save_json("per_class", per_label(targets, predicted, names, thresholds))
     top = (-scores).argsort(axis=1, kind="stable")[:, :N_TOP]
-    columns: dict[str, Any] = {
-        "document": range(len(scores)),
+    columns: dict[str, Any] = _documents(job, len(scores)) | {
         "target": label_lists(targets),
         "predicted": label_lists(predicted),
         "top": list(top),
@@ -159,6 +158,14 @@ def _score_several_labels(
         "label_ranking_average_precision": label_ranking_average_precision(targets, scores),
     }
     job.save_table("predictions", columns)
+
+
+def _documents(job: "Job", n_documents: int) -> dict[str, Any]:
+    """Return the columns that say which document a row is of."""
+    from tasks.ingest import read_ids
+
+    ids = read_ids(job.open("corpus"), "test")
+    return {"document": range(n_documents)} | ({} if ids is None else {"id": ids})
 
 
 def margin(decisions: "np.ndarray") -> "np.ndarray":

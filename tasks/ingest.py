@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tasks import catalogue
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
     from tasks.datasets import Corpus
-    from tasks.store import Artifact, Job
+    from tasks.store import Artifact, Job, Store
 
 # What a data set's file says of its origin, there in capitals.
 KNOWN = ("source", "sha256", "licence", "citation")
@@ -22,7 +23,9 @@ KNOWN = ("source", "sha256", "licence", "citation")
 def reference(dataset: str) -> Reference:
     """Return the corpus artifact of a data set: train.parquet, test.parquet (text, target), corpus.json.
 
-    A target is a position in target_names (corpus.json), or a list of them where documents have several labels.
+    A target is a position in target_names (corpus.json), or a list of them where documents have several labels. Where
+    the source names its documents there is a column id; where it has documents for validation, train.parquet says of
+    each whether it is one (column validation), and corpus.json how many they are (n_validation).
     """
     entry = catalogue.dataset(dataset)
     return refer(
@@ -37,14 +40,28 @@ def compute(job: "Job") -> None:
     write_corpus(job, module.load(), about)
 
 
+def ensure(store: "Store", corpus: Reference) -> None:
+    """Ingest a data set that is not stored yet, in this process.
+
+    Raises InputError for documents that are missing or bad, and OSError when they cannot be stored.
+    """
+    replace(store, isolated=False).ensure(corpus)
+
+
 def write_corpus(job: "Job", corpus: "Corpus", about: Mapping[str, Any]) -> None:
     """Write a corpus's documents, and with its names what else is known of it: source, sha256, licence, citation.
 
     corpus.json tells them from any other documents too (`identity`).
     """
-    job.save_table("train", {"text": corpus.train_texts, "target": _column(corpus.train_targets)})
-    job.save_table("test", {"text": corpus.test_texts, "target": _column(corpus.test_targets)})
-    own = {"name": corpus.name, "notes": corpus.notes, "target_names": corpus.target_names}
+    train = _columns(corpus.train_texts, corpus.train_targets, corpus.train_ids)
+    own: dict[str, Any] = {}
+    if corpus.validation is not None:
+        rows = set(corpus.validation.tolist())
+        train["validation"] = [row in rows for row in range(len(corpus.train_texts))]
+        own["n_validation"] = len(rows)
+    job.save_table("train", train)
+    job.save_table("test", _columns(corpus.test_texts, corpus.test_targets, corpus.test_ids))
+    own |= {"name": corpus.name, "notes": corpus.notes, "target_names": corpus.target_names}
     job.save_json("corpus", own | _identity(corpus) | dict(about))
 
 
@@ -71,6 +88,8 @@ def _identity(corpus: "Corpus") -> dict[str, Any]:
 def documents_sha256(corpus: "Corpus") -> str:
     """Return the sha256 of a corpus's content: texts and targets of both parts in order, and the names of targets.
 
+    Where some of the training documents are for validation, which ones is part of it; what documents are called is not.
+
     Equal ones mean the same documents, split and labels, whatever file, code or library they were read by. Before every
     piece stands its length, so that no two contents give the same bytes.
     """
@@ -88,6 +107,8 @@ def documents_sha256(corpus: "Corpus") -> str:
     ):
         add(*(text.encode() for text in texts))
         add(*_target_bytes(targets))
+    if corpus.validation is not None:
+        add(corpus.validation.astype("<i8").tobytes())
     return total.hexdigest()
 
 
@@ -100,6 +121,11 @@ def _target_bytes(targets: "np.ndarray | csr_matrix") -> tuple[bytes, ...]:
         lists.offsets.to_numpy().astype("<i8").tobytes(),
         lists.flatten().to_numpy().astype("<i8").tobytes(),
     )
+
+
+def _columns(texts: list[str], targets: Any, ids: list[str] | None) -> dict[str, Any]:
+    named = {} if ids is None else {"id": ids}
+    return {"text": texts, "target": label_lists(targets) if targets.ndim == 2 else targets} | named
 
 
 def read_corpus(corpus: "Artifact") -> "Corpus":
@@ -117,7 +143,27 @@ def read_corpus(corpus: "Artifact") -> "Corpus":
         target_names=about["target_names"],
         name=about["name"],
         notes=about["notes"],
+        train_ids=read_ids(corpus, "train"),
+        test_ids=read_ids(corpus, "test"),
+        validation=read_validation(corpus),
     )
+
+
+def read_ids(corpus: "Artifact", part: str) -> list[str] | None:
+    """Return what the source calls the "train" or "test" documents; None where it has no names for them."""
+    import pyarrow.parquet
+
+    names = pyarrow.parquet.read_schema(corpus.folder / f"{part}.parquet").names
+    return corpus.table(part, ["id"])["id"].to_pylist() if "id" in names else None
+
+
+def read_validation(corpus: "Artifact") -> "np.ndarray | None":
+    """Return the rows, int64, of the training documents on which alone tuning is to be done; None without such."""
+    import numpy as np
+
+    if "n_validation" not in corpus.json("corpus"):
+        return None
+    return np.flatnonzero(corpus.table("train", ["validation"])["validation"].to_numpy())
 
 
 def read_targets(corpus: "Artifact", part: str) -> "np.ndarray | csr_matrix":
@@ -139,10 +185,6 @@ def label_lists(indicator: "csr_matrix") -> "pyarrow.ListArray":
     canonical.sum_duplicates()
     labels = pyarrow.array(canonical.indices.astype(np.int64))
     return pyarrow.ListArray.from_arrays(pyarrow.array(canonical.indptr.astype(np.int32)), labels)
-
-
-def _column(targets: "np.ndarray | csr_matrix") -> Any:
-    return label_lists(targets) if targets.ndim == 2 else targets
 
 
 def _targets(column: "pyarrow.ChunkedArray", n_labels: int) -> "np.ndarray | csr_matrix":

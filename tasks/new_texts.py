@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from tasks import InputError
 from tasks.own_data import checked_text
-from tasks.own_files import READERS, Columns, Row, decoded, extension_of, named, readable, reader_of
+from tasks.own_files import READERS, Row, extension_of, reader_of
+from tasks.own_source import Columns, Source, decoded, named, readable
 
 STDIN = "-"
 PLAIN = ".txt"
@@ -52,15 +53,15 @@ def _rows(source: str, column: str, *, whole: bool) -> Iterator[Row]:
             )
         if whole:
             raise InputError(f"--whole is for plain text; {named(path)} has a document a row")
-        yield from reader_of(path)(path, Columns(column, None, None))
+        yield from reader_of(path)(Source(path, Columns(column, None, None)))
         return
     content = decoded(_said(source), sys.stdin.buffer.read() if source == STDIN else _read_bytes(path))
     if whole:
-        yield Row(_said(source), content, None, None)
+        yield Row(_said(source), "1", content, None, None)
         return
     file = "" if source == STDIN else f"{named(path)}, "
     for number, line in enumerate(io.StringIO(content, newline=None), 1):
-        yield Row(f"{file}line {number}", line.removesuffix("\n"), None, None)
+        yield Row(f"{file}line {number}", str(number), line.removesuffix("\n"), None, None)
 
 
 def _read_bytes(path: Path) -> bytes:

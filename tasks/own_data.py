@@ -1,15 +1,16 @@
-"""Own data: the user's own documents as a Corpus, from a CSV, TSV, JSONL or Parquet file or a folder of folders.
+"""Own data: the user's own documents as a Corpus, from a file of any kind in `tasks.own_files` or a folder of folders.
 
 A file has one document a row (a line of JSONL is one JSON object), its text in one column and its label in another.
-A folder has one folder a class, in it one UTF-8 file a document; where it holds exactly `train` and `test`, these hold
-the class folders and are the split. Names that start with a dot are passed over.
+A folder has one folder a class, in it one file a document; where it holds exactly `train` and `test`, these hold the
+class folders and are the split. Names that start with a dot are passed over. Validation documents (a split column that
+says validation, valid, val or dev, or such a folder beside train and test) are training documents on which alone
+tuning is done; the classifier that is tested learns from all training documents, these included.
 """
 
 from __future__ import annotations
 
-import hashlib
+import logging
 import math
-import os
 import re
 import unicodedata
 from dataclasses import asdict, dataclass
@@ -17,18 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tasks import InputError
-from tasks.own_files import (
-    PARTS,
-    Columns,
-    Row,
-    extension_of,
-    named,
-    read_folder,
-    readable,
-    reader_of,
-    shown,
-    walk,
-)
+from tasks.own_files import PARTS, VALIDATION, Row, extension_of, read_folder, reader_of, walk
+from tasks.own_source import Columns, Source, check_encoding, named, of_folder, shown
+from tasks.own_source import digest as digest_of
 from tasks.recipe import Reference, refer
 
 if TYPE_CHECKING:
@@ -38,18 +30,28 @@ if TYPE_CHECKING:
     from tasks.datasets import Corpus
     from tasks.store import Job
 
+log = logging.getLogger("textbench.store")
 TEST_SIZE = 0.3
 MAX_SEED = 2**32 - 1  # scikit-learn's
 # Iterative stratification sums the dense indicator once a label: n_documents * n_labels^2, here about a minute.
 MAX_STRATIFICATION = 10**11
+MAX_NAME = 100  # letters of a name that is made of a file's
+TAB = {"\\t": "\t", "tab": "\t"}  # how a shell's user may write it
+TEXT_FILES = (".csv", ".tsv", ".json", ".jsonl")
+# How pandas writes and reads a value that is missing.
+MISSING = {
+    *("", "NA", "N/A", "n/a", "<NA>", "#NA", "#N/A", "#N/A N/A", "NULL", "null", "None"),
+    *("NaN", "nan", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class OwnData:
     """Where the user's documents are and how to read them.
 
-    `path` is made absolute. `label_separator` splits a label into several; `split_column` holds train or test;
-    without it `test_size` of the documents (0.3 unless said otherwise) are drawn for the test by `seed`.
+    `path` is made absolute. `label_separator` splits a label into several; `split_column` holds train, test or
+    validation; without it `test_size` of the documents (0.3 unless said otherwise) are drawn for the test by `seed`.
+    `separator` parts the columns of a CSV or TSV file, `encoding` is that of text; None is the kind's own, and UTF-8.
     """
 
     path: str
@@ -59,6 +61,8 @@ class OwnData:
     split_column: str | None = None
     test_size: float | None = None
     seed: int = 0
+    separator: str | None = None
+    encoding: str | None = None
 
     def __post_init__(self) -> None:
         try:
@@ -71,18 +75,13 @@ class OwnData:
 
     def check(self) -> None:
         """Raise InputError, naming the option, for a path of no known kind and for options out of range or at odds."""
+        if any("\ud800" <= letter <= "\udfff" for letter in self.path):
+            raise InputError(
+                f"--data must have a name that UTF-8 can write, got {named(self.path)}; rename it"
+            )
         reader = reader_of(Path(self.path))
-        columns = {"--text-column": self.text_column, "--label-column": self.label_column}
-        if self.split_column is not None:
-            columns["--split-column"] = self.split_column
-        for option, column in columns.items():
-            if not column:
-                raise InputError(f"{option} must be the name of a column, got {column!r}")
-        if len(set(columns.values())) < len(columns):
-            got = ", ".join(f"{option} {shown(column)}" for option, column in columns.items())
-            raise InputError(f"text, label and split must be different columns, got {got}")
-        if self.label_separator == "":
-            raise InputError("--label-separator must be one or more characters, got ''")
+        self._check_columns()
+        self._check_text()
         if self.test_size is not None and not 0 < self.test_size < 1:
             raise InputError(f"--test-size must lie between 0 and 1, got {self.test_size}")
         if self.test_size is not None and self.split_column is not None:
@@ -94,6 +93,34 @@ class OwnData:
             raise InputError(f"the seed of the split must lie in 0..{MAX_SEED}, got {self.seed}")
         if reader is read_folder:
             self._check_no_columns()
+
+    def _check_columns(self) -> None:
+        columns = {"--text-column": self.text_column, "--label-column": self.label_column}
+        if self.split_column is not None:
+            columns["--split-column"] = self.split_column
+        for option, column in columns.items():
+            if not column:
+                raise InputError(f"{option} must be the name of a column, got {column!r}")
+        if len(set(columns.values())) < len(columns):
+            got = ", ".join(f"{option} {shown(column)}" for option, column in columns.items())
+            raise InputError(f"text, label and split must be different columns, got {got}")
+        if self.label_separator == "":
+            raise InputError("--label-separator must be one or more characters, got ''")
+
+    def _check_text(self) -> None:
+        extension = extension_of(Path(self.path))
+        if self.separator is not None:
+            separator = TAB.get(self.separator, self.separator)
+            if len(separator) != 1 or separator in '"\r\n\0':
+                raise InputError(
+                    f"--separator must be one character that parts columns, such as ';', got {shown(self.separator)}"
+                )
+            if extension is None or not extension.startswith((".csv", ".tsv")):
+                raise InputError(f"--separator is for CSV and TSV files, got {named(self.path)}")
+        if self.encoding is not None:
+            check_encoding(self.encoding)
+            if extension is not None and not extension.startswith(TEXT_FILES):
+                raise InputError(f"--encoding is for files of text; {named(self.path)} says its own")
 
     def _check_no_columns(self) -> None:
         plain = OwnData(self.path)
@@ -118,10 +145,8 @@ def compute(job: Job) -> None:
     from tasks.ingest import write_corpus
 
     own = OwnData(**job.params["own"])
-    if digest(own.path) != job.params["digest"]:
-        raise InputError(f"{own.path} has changed while it was used; run the command again")
     about = {"source": own.path, "sha256": {Path(own.path).name: job.params["digest"]}}
-    write_corpus(job, load(own), about | {"licence": "the user's own", "citation": ""})
+    write_corpus(job, load(own, job.params["digest"]), about | {"licence": "the user's own", "citation": ""})
 
 
 def digest(path: str | Path) -> str:
@@ -130,30 +155,24 @@ def digest(path: str | Path) -> str:
     Raises InputError where `path` is of no kind that `load` reads.
     """
     path = Path(path)
-    if reader_of(path) is not read_folder:
-        return _file_digest(path)
-    files, _ = walk(path)
-    total = hashlib.sha256()
-    for file in files:
-        total.update(os.fsencode(file.relative_to(path)) + b"\0" + _file_digest(file).encode())
-    return total.hexdigest()
-
-
-def _file_digest(path: Path) -> str:
-    with readable(path), path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    return digest_of(path, walk(path)[0] if reader_of(path) is read_folder else None)
 
 
 def data_name(path: str | Path) -> str:
-    """Return a name for the data: the path's last part without extension, as ASCII letters, digits and hyphens."""
+    """Return a name for the data: the path's last part without extension, as ASCII letters, digits and hyphens.
+
+    Of a long one the first 100 characters.
+    """
     path = Path(path)
     stem = path.name[: len(path.name) - len(extension_of(path) or "")]
     ascii_stem = unicodedata.normalize("NFKD", stem).encode("ascii", "ignore").decode()
-    return re.sub("[^A-Za-z0-9]+", "-", ascii_stem).strip("-") or "data"
+    return re.sub("[^A-Za-z0-9]+", "-", ascii_stem)[:MAX_NAME].strip("-") or "data"
 
 
-def load(own: OwnData) -> Corpus:
+def load(own: OwnData, sha256: str | None = None) -> Corpus:
     """Read the user's documents; they keep their order inside each part, and `target_names` are sorted.
+
+    Every file is read once; with `sha256`, what was read must have this digest.
 
     Targets are int64, or, with a label separator or where any label is a list, a csr int8 indicator (n_documents,
     n_labels). Space around a label is not part of it. Empty texts are kept. A split that is not given is drawn
@@ -161,16 +180,20 @@ def load(own: OwnData) -> Corpus:
     stratification (Sechidis et al., ECML PKDD 2011, algorithm 1); where that cannot be done, plainly at random,
     which `notes` says. Raises InputError naming file, line, column and value.
     """
+    import numpy as np
+
     from tasks.datasets import Corpus
 
     own.check()
     path = Path(own.path)
-    documents = _read(own, path)
+    documents = _read(own, path, sha256)
     is_several = own.label_separator is not None or any(isinstance(label, list) for label in documents.labels)
     names, targets = _indicator(documents.labels) if is_several else _numbers(documents.labels)
     _check_classes(path, "the documents", names)
     train, test, note = _split(own, targets, documents.parts)
-    used = targets[train].indices if is_several else targets[train]
+    is_validation = np.array([documents.parts[i] == "validation" for i in train])
+    learned = targets[train[~is_validation]]
+    used = learned.indices if is_several else learned
     _check_classes(path, "the training documents", [names[i] for i in sorted(set(used.tolist()))])
     return Corpus(
         train_texts=[documents.texts[i] for i in train],
@@ -179,7 +202,10 @@ def load(own: OwnData) -> Corpus:
         test_targets=targets[test],
         target_names=names,
         name=data_name(path),
-        notes=f"Read from {named(path.name)}. {note}",
+        notes=" ".join(filter(None, [f"Read from {named(path.name)}.", note, documents.note])),
+        train_ids=[documents.ids[i] for i in train],
+        test_ids=[documents.ids[i] for i in test],
+        validation=np.flatnonzero(is_validation) if is_validation.any() else None,
     )
 
 
@@ -191,26 +217,63 @@ def _check_classes(path: Path, documents: str, names: list[str]) -> None:
 
 
 class _Documents(NamedTuple):
+    ids: list[str]
     texts: list[str]
     labels: list[str | list[str]]
     parts: list[str | None]
+    note: str
 
 
-def _read(own: OwnData, path: Path) -> _Documents:
+def _read(own: OwnData, path: Path, sha256: str | None) -> _Documents:
     reader = reader_of(path)
-    documents = _Documents([], [], [])
-    where = "the name of its folder" if reader is read_folder else f"column {shown(own.label_column)}"
-    for row in reader(path, Columns(own.text_column, own.label_column, own.split_column)):
-        documents.texts.append(checked_text(row))
-        documents.labels.append(_labels(row, where, own.label_separator))
-        documents.parts.append(_part(row, own.split_column))
-    if not documents.texts:
+    columns = Columns(own.text_column, own.label_column, own.split_column)
+    separator = None if own.separator is None else TAB.get(own.separator, own.separator)
+    source = Source(path, columns, separator, own.encoding)
+    is_folder = reader is read_folder
+    where = "the name of its folder" if is_folder else f"column {shown(own.label_column)}"
+    found: list[tuple[str, str, str | list[str], str | None]] = []
+    unlabelled: list[InputError] = []
+    like_missing: list[str] = []
+    for row in reader(source):
+        text, part = checked_text(row), _part(row, own.split_column)
+        if text and text in MISSING:
+            like_missing.append(f"{row.place}: {shown(text)}")
+        try:
+            labels = _labels(row, where, own.label_separator, may_be_missing=not is_folder)
+        except _Unlabelled as error:
+            unlabelled.append(error)
+            labels = ""
+        found.append((row.id, text, labels, part))
+    if sha256 is not None:
+        _check_digest(source, sha256, is_folder)
+    if unlabelled:
+        rest = (
+            f"; {len(unlabelled):,} of {len(found):,} documents have no label" if len(unlabelled) > 1 else ""
+        )
+        raise InputError(f"{unlabelled[0]}{rest}")
+    if not found:
         raise InputError(f"{named(path)}: there must be documents of at least two classes, got none")
-    if reader is read_folder and documents.parts[0] is not None and own.test_size is not None:
+    if is_folder and found[0][3] is not None and own.test_size is not None:
         raise InputError(
             f"--test-size {own.test_size} is not for {named(path)}: its train and test are the split"
         )
-    return documents
+    note = ""
+    if like_missing:
+        note = f"Texts spelled like a missing value, kept: {len(like_missing):,}, first {like_missing[0]}."
+        log.warning("%s", note)
+    ids, texts, labels_of, parts = (list(column) for column in zip(*found, strict=True))
+    return _Documents(ids, texts, labels_of, parts, note)
+
+
+def _check_digest(source: Source, sha256: str, is_folder: bool) -> None:
+    """Raise InputError where what was read is not what the run was planned with."""
+    if is_folder:
+        for file in walk(source.path)[0]:  # such as lie beside the class folders
+            if file not in source.digests:
+                source.read(file)
+    found = of_folder(source.path, source.digests) if is_folder else source.digests[source.path]
+    if found != sha256:
+        raise InputError(f"{named(source.path)} has changed while it was used; run the command again")
 
 
 def checked_text(row: Row) -> str:
@@ -221,27 +284,39 @@ def checked_text(row: Row) -> str:
     return row.text
 
 
-def _labels(row: Row, where: str, separator: str | None) -> str | list[str]:
-    """Return a document's label, or its labels where a list or a separator says that there may be several."""
+class _Unlabelled(InputError):
+    """A document without a label."""
+
+
+def _labels(row: Row, where: str, separator: str | None, *, may_be_missing: bool) -> str | list[str]:
+    """Return a document's label, or its labels where a list or a separator says that there may be several.
+
+    A label spelled like a missing value is none, where there `may_be_missing` values.
+    """
+    missing = MISSING if may_be_missing else {""}
     if isinstance(row.label, list):
         values = row.label
     elif separator is not None and isinstance(row.label, str):
         values = row.label.split(separator)
     else:
-        return _label(row, where, row.label)
+        return _label(row, where, row.label, missing)
     if not values:
-        raise InputError(f"{row.place}: {where} must hold at least one label, got an empty list")
-    return [_label(row, where, value) for value in values]
+        raise _Unlabelled(f"{row.place}: {where} must hold at least one label, got an empty list")
+    return [_label(row, where, value, missing) for value in values]
 
 
-def _label(row: Row, where: str, value: Any) -> str:
+def _label(row: Row, where: str, value: Any, missing: set[str]) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int | float):
-        return str(value)
-    if not isinstance(value, str) or not value.strip():
-        of = f" in {shown(row.label)}" if isinstance(row.label, str) and row.label.strip() else ""
-        raise InputError(f"{row.place}: {where} must hold a label that is not empty, got {shown(value)}{of}")
+        value = str(value)
+    if not isinstance(value, str) or value.strip() in missing:
+        of = f" in {shown(row.label)}" if isinstance(row.label, str) and row.label != value else ""
+        name = value.strip() if isinstance(value, str) else ""
+        hint = f", as pandas writes a missing value; rename a class of that name, such as '{name}-class'"
+        raise _Unlabelled(
+            f"{row.place}: {where} must hold a label that is not empty, got {shown(value)}{of}{hint if name else ''}"
+        )
     _check_characters(f"{row.place}: {where}", value)
     return value.strip()
 
@@ -250,11 +325,12 @@ def _part(row: Row, column: str | None) -> str | None:
     if row.part is None and column is None:
         return None
     part = row.part.strip().lower() if isinstance(row.part, str) else None
-    if part not in PARTS:
-        raise InputError(
-            f"{row.place}: column {shown(column)} must hold {' or '.join(PARTS)}, got {shown(row.part)}"
-        )
-    return part
+    if part in PARTS:
+        return part
+    if part in VALIDATION:
+        return "validation"
+    choices = f"{', '.join(PARTS)} or {VALIDATION[0]} ({', '.join(VALIDATION[1:])})"
+    raise InputError(f"{row.place}: column {shown(column)} must hold {choices}, got {shown(row.part)}")
 
 
 def _check_characters(what: str, value: str) -> None:
@@ -303,10 +379,12 @@ def _split(
                 raise InputError(
                     f"{named(own.path)}: column {shown(own.split_column)} must hold both train and test, got no {part}"
                 )
+        n_validation = np.count_nonzero(given == "validation")
+        tuned = f"; {n_validation:,} training documents are for validation" if n_validation else ""
         return (
-            np.flatnonzero(given == "train"),
+            np.flatnonzero(given != "test"),
             np.flatnonzero(given == "test"),
-            "The split is the data's own.",
+            f"The split is the data's own{tuned}.",
         )
     if len(parts) < 2:
         raise InputError(f"{named(own.path)}: a split needs at least two documents, got {len(parts)}")

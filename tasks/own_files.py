@@ -1,56 +1,55 @@
 """Readers of the user's files: every kind of file as rows, each with the place where it stands.
 
-CSV and TSV (a header line, quoting as in RFC 4180), JSONL (one JSON object a line), each of them also gzipped; Parquet;
-and a folder of one folder a class. All text is UTF-8, with or without a byte-order mark. Nothing is written.
+CSV and TSV (a header line, quoting as in RFC 4180), JSONL (one JSON object a line) and JSON (a list of objects), each
+of them also gzipped; Parquet; an Excel workbook's first sheet, where openpyxl is installed; and a folder of one folder
+a class. Nothing is written.
 """
 
 from __future__ import annotations
 
 import csv
 import difflib
-import gzip
 import io
 import json
 import os
-import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tasks import InputError
+from tasks.own_source import Columns, Source, named, readable, shown
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 PARTS = ("train", "test")
+VALIDATION = ("validation", "valid", "val", "dev")  # names of the part on which tuning is done
 # csv's own limit of 131,072 characters is below a long report; without any limit, a quote that is never closed
 # would swallow the rest of a file of any size as one document.
 FIELD_LIMIT = 100_000_000
 SHOWN_NAMES = 20
-SHOWN_CHARACTERS = 60
-
-
-class Columns(NamedTuple):
-    """The names of the columns to read."""
-
-    text: str
-    label: str | None
-    part: str | None
+SEPARATORS = (";", "\t", "|", ",")  # that a file with a single column may have
 
 
 class Row(NamedTuple):
-    """A document as it was read, not yet checked: where it stands, and what its columns hold."""
+    """A document as it was read, not yet checked: where it stands, and what its columns hold.
+
+    `id` names it inside the data: its line, row or record, counted from 1, or its file inside the folder.
+    """
 
     place: str
+    id: str
     text: Any
     label: Any
     part: Any
 
 
-def reader_of(path: Path) -> Callable[[Path, Columns], Iterator[Row]]:
+Reader = Callable[[Source], Iterator[Row]]
+
+
+def reader_of(path: Path) -> Reader:
     """Return what reads a path into rows. Raises InputError where nothing is there or its kind is unknown."""
     with readable(path):
         if path.is_dir():
@@ -61,7 +60,8 @@ def reader_of(path: Path) -> Callable[[Path, Columns], Iterator[Row]]:
     extension = extension_of(path)
     if extension is None or not is_file:
         raise InputError(
-            f"data must be a folder of class folders or a file ending in {', '.join(READERS)}, got {named(path)}"
+            f"data must be a folder of class folders or a file ending in {', '.join(READERS)}, got {named(path)}; "
+            "of another kind, save it as CSV"
         )
     return READERS[extension]
 
@@ -71,27 +71,43 @@ def extension_of(path: Path) -> str | None:
     return next((extension for extension in READERS if path.name.lower().endswith(extension)), None)
 
 
-def _read_csv(path: Path, columns: Columns, delimiter: str) -> Iterator[Row]:
+def _read_csv(source: Source, delimiter: str) -> Iterator[Row]:
     csv.field_size_limit(FIELD_LIMIT)  # of the whole process, and left so: another thread may be reading
-    with readable(path), _binary(path) as stream:
-        reader = csv.reader(_lines(path, stream), delimiter=delimiter, strict=True)
-        start = 1
-        try:
-            header = next(reader, [])
-            _check_columns(named(path), columns, header)
-            positions = [None if name is None else header.index(name) for name in columns]
+    path, columns = source.path, source.columns
+    reader = csv.reader(source.lines(), delimiter=source.separator or delimiter, strict=True)
+    start = 1
+    try:
+        header = next(reader, [])
+        _check_separator(path, columns, header)
+        _check_columns(named(path), columns, header)
+        positions = [None if name is None else header.index(name) for name in columns]
+        start = reader.line_num + 1
+        for fields in reader:
+            place = f"{named(path)}, line {start}"
+            if fields and len(fields) != len(header):
+                raise InputError(
+                    f"{place}: a row must have {len(header)} columns like the header, got {len(fields)}"
+                )
+            if fields:
+                yield Row(place, str(start), *(None if at is None else fields[at] for at in positions))
             start = reader.line_num + 1
-            for fields in reader:
-                place = f"{named(path)}, line {start}"
-                if fields and len(fields) != len(header):
-                    raise InputError(
-                        f"{place}: a row must have {len(header)} columns like the header, got {len(fields)}"
-                    )
-                if fields:
-                    yield Row(place, *(None if at is None else fields[at] for at in positions))
-                start = reader.line_num + 1
-        except csv.Error as error:
-            raise InputError(_csv_message(f"{named(path)}, line {start}", str(error))) from error
+    except csv.Error as error:
+        raise InputError(_csv_message(f"{named(path)}, line {start}", str(error))) from error
+
+
+def _check_separator(path: Path, columns: Columns, header: list[str]) -> None:
+    """Raise InputError for a header of one column in which another separator would find the columns that are wanted."""
+    if len(header) != 1:
+        return
+    for separator in SEPARATORS:
+        if {columns.text, columns.label} - {None} <= {
+            name.strip(' "') for name in header[0].split(separator)
+        }:
+            said = "tab" if separator == "\t" else repr(separator)
+            raise InputError(
+                f"{named(path)}: the header must hold several columns, got only {shown(header[0])}; "
+                f"say what parts them: --separator {said}"
+            )
 
 
 def _csv_message(place: str, error: str) -> str:
@@ -103,22 +119,41 @@ def _csv_message(place: str, error: str) -> str:
     return f"{place}: a quoted field must double the quotes inside it, got text after a single one"
 
 
-def _read_jsonl(path: Path, columns: Columns) -> Iterator[Row]:
-    with readable(path), _binary(path) as stream:
-        for number, line in enumerate(_lines(path, stream), 1):
-            if not line.strip():
-                continue
-            place = f"{named(path)}, line {number}"
-            try:
-                row = json.loads(line, object_pairs_hook=_pairs, parse_constant=_no_constant)
-            except (ValueError, RecursionError) as error:
-                raise InputError(
-                    f"{place}: a line must be one JSON object, got {_json_fault(error)}"
-                ) from error
-            if not isinstance(row, dict):
-                raise InputError(f"{place}: a line must be one JSON object, got {shown(row)}")
-            _check_columns(place, columns, list(row))
-            yield Row(place, *(None if name is None else row[name] for name in columns))
+def _read_jsonl(source: Source) -> Iterator[Row]:
+    path = source.path
+    for number, line in enumerate(source.lines(), 1):
+        if not line.strip():
+            continue
+        place = f"{named(path)}, line {number}"
+        try:
+            row = json.loads(line, object_pairs_hook=_pairs, parse_constant=_no_constant)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{place}: a line must be one JSON object, got {_json_fault(error)}") from error
+        yield _json_row(place, number, row, source.columns, "a line must be one JSON object")
+
+
+def _read_json(source: Source) -> Iterator[Row]:
+    path, rule = source.path, "JSON must be a list of objects, one a document"
+    try:
+        rows = json.loads(source.text(path), object_pairs_hook=_pairs, parse_constant=_no_constant)
+    except json.JSONDecodeError as error:
+        hint = "; with one object a line, its name must end in .jsonl" if error.msg == "Extra data" else ""
+        fault = f"{error.msg} at character {error.colno}"
+        raise InputError(f"{named(path)}, line {error.lineno}: {rule}, got {fault}{hint}") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{named(path)}: {rule}, got {_json_fault(error)}") from error
+    if not isinstance(rows, list):
+        hint = "; pandas writes one by to_json(orient='records')" if isinstance(rows, dict) else ""
+        raise InputError(f"{named(path)}: {rule}, got {shown(rows)}{hint}")
+    for number, row in enumerate(rows, 1):
+        yield _json_row(f"{named(path)}, record {number}", number, row, source.columns, rule)
+
+
+def _json_row(place: str, number: int, row: Any, columns: Columns, rule: str) -> Row:
+    if not isinstance(row, dict):
+        raise InputError(f"{place}: {rule}, got {shown(row)}")
+    _check_columns(place, columns, list(row))
+    return Row(place, str(number), *(None if name is None else row[name] for name in columns))
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -139,12 +174,14 @@ def _json_fault(error: Exception) -> str:
     return "objects nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 
-def _read_parquet(path: Path, columns: Columns) -> Iterator[Row]:
+def _read_parquet(source: Source) -> Iterator[Row]:
     import pyarrow as pa
     from pyarrow import parquet
 
+    path, columns = source.path, source.columns
+    content = io.BytesIO(source.read(path))
     try:
-        with readable(path), parquet.ParquetFile(path) as file:
+        with readable(path), parquet.ParquetFile(content) as file:
             _check_columns(named(path), columns, file.schema_arrow.names)
             _check_types(path, columns, file.schema_arrow)
             table = file.read([name for name in columns if name is not None])
@@ -153,7 +190,31 @@ def _read_parquet(path: Path, columns: Columns) -> Iterator[Row]:
     except (pa.ArrowException, UnicodeDecodeError, OverflowError) as error:
         raise InputError(f"{named(path)} must be a sound Parquet file, got: {shown(str(error))}") from error
     for number, row in enumerate(zip(*values, strict=True), 1):
-        yield Row(f"{named(path)}, row {number}", *row)
+        yield Row(f"{named(path)}, row {number}", str(number), *row)
+
+
+def _read_excel(source: Source) -> Iterator[Row]:
+    """Yield the rows of a workbook's first sheet, whose first row has the names of the columns."""
+    path, columns = source.path, source.columns
+    try:
+        import openpyxl
+    except ImportError as error:
+        raise InputError(
+            f"{named(path)}: to read an Excel workbook, install openpyxl (pip install openpyxl), or save it as CSV"
+        ) from error
+    content = io.BytesIO(source.read(path))
+    try:
+        book = openpyxl.load_workbook(content, read_only=True, data_only=True)
+        header, *rows = list(book.worksheets[0].iter_rows(values_only=True)) or [()]
+    except Exception as error:  # whatever a damaged workbook makes of openpyxl
+        raise InputError(f"{named(path)} must be a sound Excel workbook, got: {shown(str(error))}") from error
+    names = ["" if name is None else str(name) for name in header]
+    _check_columns(named(path), columns, names)
+    positions = [None if name is None else names.index(name) for name in columns]
+    for number, row in enumerate(rows, 2):
+        if any(value is not None for value in row):
+            values = (None if at is None or at >= len(row) else row[at] for at in positions)
+            yield Row(f"{named(path)}, row {number}", str(number), *values)
 
 
 def _check_types(path: Path, columns: Columns, schema: pa.Schema) -> None:
@@ -179,15 +240,20 @@ def _check_types(path: Path, columns: Columns, schema: pa.Schema) -> None:
             raise InputError(f"{named(path)}: column {shown(column)} must hold {accepted}, got type {kind}")
 
 
-def read_folder(path: Path, _columns: Columns) -> Iterator[Row]:
-    """Yield the files of a folder of class folders, or of one whose `train` and `test` hold the class folders."""
+def read_folder(source: Source) -> Iterator[Row]:
+    """Yield the files of a folder of class folders, or of one whose `train` and `test` hold the class folders.
+
+    Beside these there may be folders of validation documents.
+    """
+    path = source.path
     files, folders = walk(path)
     inside: dict[Path, list[Path]] = {folder: [] for folder in [path, *folders]}
     for entry in files + folders:
         inside[entry.parent].append(entry)
     is_folder = set(folders)
-    is_split = {entry.name for entry in inside[path] if entry in is_folder} == set(PARTS)
-    for root in [path / part for part in PARTS] if is_split else [path]:
+    parts = {entry.name for entry in inside[path] if entry in is_folder}
+    is_split = set(PARTS) <= parts <= {*PARTS, *VALIDATION}
+    for root in [path / part for part in (*PARTS, *VALIDATION) if part in parts] if is_split else [path]:
         classes = [entry for entry in inside[root] if entry in is_folder]
         if not classes:
             count = len(inside[root])
@@ -200,21 +266,9 @@ def read_folder(path: Path, _columns: Columns) -> Iterator[Row]:
                     raise InputError(
                         f"{named(folder)}: a class folder must hold files only, got {named(file)}"
                     )
-                yield Row(named(file), _read_text(file), folder.name, root.name if is_split else None)
-
-
-def _read_text(path: Path) -> str:
-    with readable(path):
-        content = path.read_bytes()
-    return decoded(named(path), content)
-
-
-def decoded(place: str, content: bytes) -> str:
-    """Return bytes as text. Raises InputError, naming the place, for what is not UTF-8."""
-    try:
-        return content.decode("utf-8").removeprefix("\ufeff")
-    except UnicodeDecodeError as error:
-        raise InputError(_not_utf8(place, content[error.start], error.start)) from error
+                text = source.text(file, by_line=False)
+                place = os.fsencode(file.relative_to(path)).decode("utf-8", "backslashreplace")
+                yield Row(named(file), place, text, folder.name, root.name if is_split else None)
 
 
 def walk(path: Path) -> tuple[list[Path], list[Path]]:
@@ -247,14 +301,17 @@ def _check_link(folder: Path, link: Path) -> None:
         raise InputError(f"{named(link)}: a link must lead to a file in the same data, got {named(target)}")
 
 
-READERS: dict[str, Callable[[Path, Columns], Iterator[Row]]] = {
+READERS: dict[str, Reader] = {
     ".csv": partial(_read_csv, delimiter=","),
     ".csv.gz": partial(_read_csv, delimiter=","),
     ".tsv": partial(_read_csv, delimiter="\t"),
     ".tsv.gz": partial(_read_csv, delimiter="\t"),
+    ".json": _read_json,
+    ".json.gz": _read_json,
     ".jsonl": _read_jsonl,
     ".jsonl.gz": _read_jsonl,
     ".parquet": _read_parquet,
+    ".xlsx": _read_excel,
 }
 
 
@@ -275,64 +332,3 @@ def _check_columns(place: str, columns: Columns, names: list[str]) -> None:
         raise InputError(
             f"{place}: there must be a {kind} column {shown(name)}, got the columns {', '.join(listed)}{rest}{hint}"
         )
-
-
-def _lines(path: Path, stream: BinaryIO) -> Iterator[str]:
-    """Yield the lines of a stream of bytes with their line ends. Raises InputError for what is not text."""
-    try:
-        for number, line in enumerate(io.TextIOWrapper(stream, encoding="utf-8-sig", newline=""), 1):
-            if "\0" in line:
-                raise InputError(
-                    f"{named(path)}, line {number}: text must hold no NUL byte, got one; is it UTF-8?"
-                )
-            yield line
-    except UnicodeDecodeError as error:
-        # The decoder works in blocks and knows neither line nor place, so they are looked up.
-        raise _first_not_utf8(path) from error
-
-
-def _first_not_utf8(path: Path) -> InputError:
-    number = 1
-    with readable(path), _binary(path) as stream:
-        for line in stream:
-            try:
-                line.decode()
-            except UnicodeDecodeError as error:
-                lines = (line[: error.start] + b".").splitlines()
-                place = f"{named(path)}, line {number + len(lines) - 1}"
-                return _not_utf8(place, line[error.start], len(lines[-1]) - 1)
-            number += len(line.splitlines())
-    return InputError(f"{named(path)} must not change while it is read, and it did")
-
-
-def _not_utf8(place: str, byte: int, offset: int) -> InputError:
-    return InputError(f"{place}: text must be UTF-8, got byte 0x{byte:02x} at byte offset {offset}")
-
-
-def _binary(path: Path) -> BinaryIO:
-    return cast(BinaryIO, gzip.open(path)) if path.name.lower().endswith(".gz") else path.open("rb")
-
-
-@contextmanager
-def readable(path: Path) -> Iterator[None]:
-    """Turn the errors of the system while a path is read into InputErrors."""
-    try:
-        yield
-    except (OSError, EOFError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or shown(str(error))
-        raise InputError(f"{named(path)} must be readable, got: {reason}") from error
-
-
-def named(path: Path | str) -> str:
-    """Return a path for a message of one line."""
-    return str(path) if str(path).isprintable() else ascii(str(path))
-
-
-def shown(value: Any) -> str:
-    """Return a value for a message of one line: quoted and cut when long."""
-    if isinstance(value, str):
-        return repr(value) if len(value) <= SHOWN_CHARACTERS else f"{value[:SHOWN_CHARACTERS]!r}..."
-    if isinstance(value, list | dict):
-        # A value nested deeply enough cannot be printed.
-        return "a list" if isinstance(value, list) else "an object"
-    return "null" if value is None else shown(str(value)).replace("'", "")

@@ -35,6 +35,7 @@ CORPUS_TAG = "corpus."  # and what tells the documents from others: `tasks.inges
 KIND_TAG = "kind"  # of what is no cell of a sweep
 RETRIEVAL = "retrieval"  # the kind of rankings
 REPORTS = "textbench-reports"  # the experiment of reports and suites: what is made of runs
+MAX_KEY = 200  # letters of a file's name in a tag; MLflow takes 250 in all
 Tags = Mapping[str, str]
 Points = Mapping[tuple[str, int], float]
 NONE = "none"  # for a tracking_uri: runs are kept in the results folder alone
@@ -418,6 +419,18 @@ def _corpus_of(tags: Tags) -> dict[str, Any] | None:
     """Return what tells a run's documents from others (`tasks.ingest.identity`); None for runs of earlier versions."""
     found = {n.removeprefix(CORPUS_TAG): v for n, v in tags.items() if n.startswith(CORPUS_TAG)}
     return {n: v if n == "documents_sha256" else int(v) for n, v in found.items()} or None
+
+
+def data_tag(file: str) -> str:
+    """Return the tag for the sha256 of a file of the data set, whatever the file is called.
+
+    What MLflow refuses in a key is written as the bytes of its UTF-8, `:28` for an opening parenthesis. A long name is
+    cut, and told apart by the beginning of its own sha256.
+    """
+    plain = re.sub(r"[^\w.\- ]", lambda found: f":{found[0].encode().hex(':')}", file)
+    if len(plain) > MAX_KEY:
+        plain = f"{plain[:MAX_KEY]}-{hashlib.sha256(file.encode()).hexdigest()[:8]}"
+    return f"{DATA_TAG}{plain}"
 
 
 def git_commit() -> str:

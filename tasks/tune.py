@@ -1,4 +1,7 @@
-"""Tune: choose a method's parameters and the probe's C by cross-validation on training documents alone."""
+"""Tune: choose a method's parameters and the probe's C on training documents alone.
+
+By cross-validation; where the corpus has validation documents of its own, on these.
+"""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -103,6 +106,8 @@ def cross_validate(job: "Job") -> None:
     if job.params["prune_below"]:
         arguments["prune_below"] = job.params["prune_below"]
     targets, rows = labelled(job)
+    if (validation := held_out(job, rows)) is not None:
+        arguments["held_out"] = validation
     if job.params["probe"] is None:
         chosen = _score_classifier(job, rows, targets, arguments)
     else:
@@ -139,6 +144,25 @@ def labelled(job: "Job") -> "tuple[np.ndarray | csr_matrix, np.ndarray | None]":
         return targets, None
     rows = labelled_documents(targets, **job.params["labels"])
     return targets[rows], rows
+
+
+def held_out(job: "Job", rows: "np.ndarray | None") -> list[int] | None:
+    """Return which of the documents that `labelled` gave are the corpus's own validation documents, by position.
+
+    On these alone everything is tuned. None where folds are to be made of all documents: the corpus has no validation
+    documents, or a label budget has left none, or nothing but them.
+    """
+    import numpy as np
+
+    from tasks.ingest import read_validation
+
+    validation = read_validation(job.open("corpus"))
+    if validation is None:
+        return None
+    if rows is None:
+        return validation.tolist()
+    found = np.flatnonzero(np.isin(rows, validation))
+    return found.tolist() if 0 < len(found) < len(rows) else None
 
 
 def chosen_rows(documents: Any, rows: "np.ndarray | None") -> Any:

@@ -18,7 +18,7 @@ from scipy.sparse import issparse
 
 from tasks import InputError
 from tasks.datasets import Corpus
-from tasks.own_data import OwnData, digest, load
+from tasks.own_data import MISSING, OwnData, digest, load
 
 # What `load` imports is imported before, so that no example pays for it or is seen to write byte code.
 for library in ("iterstrat.ml_stratifiers", "sklearn.model_selection"):
@@ -65,7 +65,7 @@ sys.addaudithook(_watch)
 # Text is what UTF-8 can carry, without NUL; a folder's file cannot begin with a byte-order mark of its own.
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=30)
 names = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=8)
-labels = names.map(str.strip).filter(bool)
+labels = names.map(str.strip).filter(lambda name: name not in MISSING)
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,7 @@ def outcome(path: Path, **options: Any) -> Outcome:
     start = process_time()
     is_watching = True
     try:
-        digest(path)
-        corpus = load(OwnData(str(path), **options))
+        corpus = load(OwnData(str(path), **options), digest(path))
     except InputError as error:
         refusal = str(error)
     finally:
@@ -121,6 +120,10 @@ def corpus_faults(corpus: Corpus) -> dict[str, bool]:
         ),
         f"targets {used} of {len(names)} names are used": used != set(range(len(names))),
         "the notes are not plain JSON": not json.dumps(corpus.notes).isascii(),
+        "ids do not tell documents apart": len({*corpus.train_ids, *corpus.test_ids}) != len(texts)
+        if corpus.train_ids is not None and corpus.test_ids is not None
+        else True,
+        "an id is stored as another": pa.array(corpus.train_ids, pa.string()).to_pylist() != corpus.train_ids,
     }
 
 

@@ -79,3 +79,12 @@ def test_bad_input_is_named() -> None:
         folds_of(X, y, 1, 0)
     with pytest.raises(ValueError, match="received 89 rows, 90 classes"):
         folds_of(X[1:], y, 3, 0)
+
+
+def test_documents_that_are_given_are_held_out_and_no_others() -> None:
+    y = np.arange(10) % 2
+    ((train, test),) = folds_of(y, y, 3, 0, held_out=[7, 2, 3])
+    assert (train.tolist(), test.tolist()) == ([0, 1, 4, 5, 6, 8, 9], [2, 3, 7])
+    for wrong in ([], list(range(10)), [10], [-1]):
+        with pytest.raises(ValueError, match="held_out must be positions of some of the 10 documents"):
+            folds_of(y, y, 3, 0, held_out=wrong)

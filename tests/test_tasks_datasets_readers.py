@@ -24,7 +24,7 @@ def test_a_story() -> None:
     )
     assert parsed.text == "A <B> &lt; C\nS&P, AT&T\n Z\xfcrich"
     assert parsed.topics == ("grain", "wheat")
-    assert (parsed.mod_apte, parsed.has_body) == ("train", True)
+    assert (parsed.mod_apte, parsed.has_body, parsed.newid) == ("train", True, "1")
 
 
 def test_a_story_without_body_is_its_title_and_an_unprocessed_one_its_whole_text() -> None:

@@ -6,6 +6,7 @@ import io
 import json
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -35,11 +36,30 @@ OPTIONS = st.sampled_from(
         {"label_separator": ",", "split_column": "part"},
         {"test_size": 0.01},
         {"test_size": 0.99, "label_separator": " "},
+        {"encoding": "latin-1", "split_column": "part"},
+        {"encoding": "utf-16"},
+        {"encoding": "utf-16-le", "label_separator": ";"},
+        {"separator": ";"},
+        {"separator": "tab", "encoding": "cp1252"},
     ]
 )
 FRAGMENTS = st.sampled_from(
     [
-        *(b"text", b"label", b"part", b"train", b"test", b"x", b"y", b"x;y", b"x,y", b" "),
+        *(
+            b"text",
+            b"label",
+            b"part",
+            b"train",
+            b"test",
+            b"dev",
+            b"NaN",
+            b";",
+            b"x",
+            b"y",
+            b"x;y",
+            b"x,y",
+            b" ",
+        ),
         *(
             b",",
             b"\t",
@@ -71,10 +91,12 @@ def whole(kind: str) -> bytes:
         {
             "text": f'{i} "é", so\n',
             "label": f"{'xy'[i % 2]};{'abc'[i % 3]}",
-            "part": ("train", "test")[i // 6 % 2],
+            "part": ("train", "test")[i // 6 % 2] if i else "val",
         }
         for i in range(12)
     ]
+    if kind == "json":
+        return json.dumps(rows, ensure_ascii=False).encode()
     if kind == "jsonl":
         return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
     stream = io.StringIO()
@@ -84,12 +106,13 @@ def whole(kind: str) -> bytes:
 
 
 def test_unchanged_files_are_read(folder: Path) -> None:
-    for kind in ("csv", "tsv", "jsonl"):
+    for kind in ("csv", "tsv", "json", "jsonl"):
         path = folder / f"a.{kind}"
         path.write_bytes(whole(kind))
         found = outcome(path, label_separator=";", split_column="part")
         assert found.faults() == []
-        assert found.corpus is not None
+        assert found.corpus is not None and found.corpus.validation is not None
+        assert found.corpus.validation.tolist() == [0]
         assert found.corpus.target_names == ["a", "b", "c", "x", "y"]
 
 
@@ -107,11 +130,12 @@ def test_faults_are_found(folder: Path) -> None:
         {"corpus": replace(found.corpus, target_names=found.corpus.target_names[::-1])},
         {"corpus": replace(found.corpus, target_names=[" " + n for n in found.corpus.target_names])},
         {"corpus": replace(found.corpus, target_names=[*found.corpus.target_names, "zz"])},
+        {"corpus": replace(found.corpus, test_ids=["2"] * len(found.corpus.test_texts))},
     ]
     assert [len(replace(found, **change).faults()) for change in bad] == [1] * len(bad)
 
 
-@pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "csv.gz", "jsonl.gz", "parquet"])
+@pytest.mark.parametrize("kind", ["csv", "tsv", "json", "jsonl", "csv.gz", "jsonl.gz", "parquet", "xlsx"])
 @FUZZ
 @given(
     content=st.one_of(st.binary(max_size=200), st.lists(FRAGMENTS, max_size=30).map(b"".join)),
@@ -123,7 +147,7 @@ def test_any_bytes(kind: str, folder: Path, content: bytes, options: dict[str, A
     assert outcome(path, **options).faults() == []
 
 
-@pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl"])
+@pytest.mark.parametrize("kind", ["csv", "tsv", "json", "jsonl"])
 @FUZZ
 @given(data=st.data(), options=OPTIONS)
 def test_damaged_files(kind: str, folder: Path, data: st.DataObject, options: dict[str, Any]) -> None:
@@ -163,6 +187,58 @@ def test_json_of_any_values(folder: Path, rows: list[dict[str, Any]]) -> None:
     assert found.faults() == []
     is_refusable = any(not isinstance(row["text"], str) or "\0" in row["text"] for row in rows)
     assert found.corpus is None or not is_refusable
+    (folder / "a.json").write_text(json.dumps(rows))
+    listed = outcome(folder / "a.json")
+    assert listed.faults() == []
+    assert (listed.corpus is None) == (found.corpus is None)
+
+
+ENCODINGS = ("utf-8", "utf-8-sig", "utf-16", "utf-16-be", "utf-32", "latin-1", "cp1252", "shift_jis")
+
+
+@FUZZ
+@given(
+    rows=st.lists(st.tuples(texts, labels), min_size=2, max_size=8),
+    written=st.sampled_from(ENCODINGS),
+    read=st.sampled_from([None, *ENCODINGS]),
+    separator=st.sampled_from(",;|\t"),
+)
+def test_any_encoding(
+    folder: Path, rows: list[tuple[str, str]], written: str, read: str | None, separator: str
+) -> None:
+    """What is read in the encoding in which it was written is what was written; in another it may be refused."""
+    rows = [(text.encode(written, "ignore").decode(written), "xy"[i % 2]) for i, (text, _) in enumerate(rows)]
+    rows = [*rows, ("a", "x"), ("b", "y")]
+    stream = io.StringIO()
+    csv.writer(stream, delimiter=separator).writerows([("text", "label"), *rows])
+    path = folder / "a.csv"
+    path.write_bytes(stream.getvalue().encode(written))
+    found = outcome(path, encoding=read, separator=separator)
+    assert found.faults() == []
+    if read == written and all("\0" not in text for text, _ in rows):
+        assert found.corpus is not None
+        assert labelled(found.corpus) == Counter((text, frozenset(label)) for text, label in rows)
+
+
+@FUZZ
+@given(data=st.data())
+def test_damaged_workbooks(folder: Path, workbook: bytes, data: st.DataObject) -> None:
+    path = folder / "a.xlsx"
+    path.write_bytes(data.draw(damaged(workbook, FRAGMENTS)))
+    assert outcome(path, split_column="part").faults() == []
+
+
+@pytest.fixture(scope="module")
+def workbook() -> bytes:
+    openpyxl = pytest.importorskip("openpyxl")
+    book, stream = openpyxl.Workbook(), io.BytesIO()
+    for row in [
+        ("text", "label", "part"),
+        *((f"t{i}", i % 2, "train" if i % 3 else "test") for i in range(9)),
+    ]:
+        book.active.append(row)
+    book.save(stream)
+    return stream.getvalue()
 
 
 TYPES = [
@@ -221,7 +297,9 @@ def test_damaged_parquet(folder: Path, sound_parquet: bytes, data: st.DataObject
 
 
 PATHS = st.lists(
-    st.sampled_from(["train", "test", "x", "y", ".z", "a.txt", "\udcff", "n\nl"]), min_size=1, max_size=4
+    st.sampled_from(["train", "test", "dev", "x", "y", ".z", "a.txt", "\udcff", "n\nl"]),
+    min_size=1,
+    max_size=4,
 )
 
 

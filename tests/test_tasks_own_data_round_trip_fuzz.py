@@ -49,8 +49,9 @@ def test_single_labels_come_back_from_every_file(folder: Path, pairs: list[tuple
             writer.writerows(rows)
     with (folder / "a.jsonl").open("w", encoding="utf-8") as stream:
         stream.writelines(json.dumps(row) + "\n" for row in rows)
+    (folder / "a.json").write_text(json.dumps(rows), "utf-8")
     parquet.write_table(pa.Table.from_pylist(rows), folder / "a.parquet")
-    for kind in ("csv", "tsv", "jsonl", "parquet"):
+    for kind in ("csv", "tsv", "json", "jsonl", "parquet"):
         found = outcome(folder / f"a.{kind}", split_column="part")
         assert found.faults() == []
         corpus = found.corpus

@@ -68,7 +68,10 @@ def test_csv_files_that_are_refused(write: Write, content: bytes, words: str) ->
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("text,label,part\na,x,train\nb,y,dev\n", "line 3: column 'part' must hold train or test, got 'dev'"),
+        (
+            "text,label,part\na,x,train\nb,y,rest\n",
+            "line 3: column 'part' must hold train, test or validation (valid, val, dev), got 'rest'",
+        ),
         (
             "text,label,part\na,x,train\nb,y,train\n",
             "column 'part' must hold both train and test, got no test",
@@ -178,8 +181,8 @@ def test_parquet_with_two_columns_of_one_name(tmp_path: Path) -> None:
 
 def test_missing_and_unknown_files(write: Write, tmp_path: Path) -> None:
     assert refusal(tmp_path / "none.csv") == f"there is no file or folder {tmp_path / 'none.csv'}"
-    accepted = ".csv, .csv.gz, .tsv, .tsv.gz, .jsonl, .jsonl.gz, .parquet"
-    assert f"ending in {accepted}, got {tmp_path}/a.xlsx" in refusal(write("a.xlsx", "x"))
+    accepted = ".csv, .csv.gz, .tsv, .tsv.gz, .json, .json.gz, .jsonl, .jsonl.gz, .parquet, .xlsx"
+    assert f"ending in {accepted}, got {tmp_path}/a.xls" in refusal(write("a.xls", "x"))
     os.mkfifo(tmp_path / "a.csv")
     assert "data must be a folder of class folders or a file" in refusal(tmp_path / "a.csv")
     assert "no file or folder" in refusal(tmp_path / "line\nbreak.csv")

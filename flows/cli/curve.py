@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.cli.output import FIGURES, check_file
+from flows.cli.own import takes_own_data
 from flows.cli.request import Address, CellsAsJson, DataDir, Engine, Folds, Jobs, Paper, Probe
 from tasks import InputError
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 BUDGETS = "100,200,500,1000,2000,5000"
 
 
+@takes_own_data
 def curve(
     dataset: Annotated[
         list[str] | None, typer.Option("--dataset", "-d", help="Data set; repeat for more.")
@@ -41,6 +43,7 @@ def curve(
         str | None, typer.Option(help="Values of the probe's C, such as 0.3,1,3,10,30.", show_default="six")
     ] = None,
     metric: Annotated[str | None, typer.Option(help="What is shown.", show_default="accuracy")] = None,
+    own: dict[str, Any] | None = None,
     data_dir: DataDir = None,
     engine: Engine = "threads",
     address: Address = None,
@@ -66,8 +69,10 @@ def curve(
     from tasks.catalogue import nearest
     from tasks.tracking import read_settings
 
-    if not dataset or not method:
-        raise InputError("a curve needs --dataset and --method; textbench list methods shows what there is")
+    if not (dataset or own) or not method:
+        raise InputError(
+            "a curve needs --dataset or --data, and --method; textbench list methods shows what there is"
+        )
     if protocol not in PROTOCOLS:
         raise InputError(f"there is no protocol {protocol!r}; {nearest(protocol, PROTOCOLS)}")
     for name, value, least in (("--draws", draws, 1), ("--trials", trials, 0)):
@@ -81,11 +86,11 @@ def curve(
     read_settings(home)
     if c_grid is not None:
         validation["c_grid"] = [float(value) for value in _numbers("--c-grid", c_grid, float)]
-    request = Request(dataset, method, [seed], protocol, trials, "curve", probe, rule,  # type: ignore[arg-type]
-                      validation=validation, paper=paper)  # fmt: skip
+    request = Request(dataset or [], method, [seed], protocol, trials, "curve", probe, rule,  # type: ignore[arg-type]
+                      own=own, validation=validation, paper=paper)  # fmt: skip
     check_metric(request, metric)
     part = Part(request, False, tuple(_numbers("--budgets", budgets, int)), draws, stratified)
-    cells = plan_and_check(home, part)
+    cells = plan_and_check(home, part, metric)
     with stopped_by_hand():
         rows = run_curves(home, part, cells, json, where, shown=False)
     _print(rows, metric, figure, json)
@@ -135,25 +140,31 @@ def run_curves(
     return rows
 
 
-def plan_and_check(home: Path, part: "Part") -> "list[Cell]":
-    """Return the cells of curves, after loading what is not stored yet.
+def plan_and_check(home: Path, part: "Part", metric: str | None = None) -> "list[Cell]":
+    """Return the cells of curves, after ingesting what is not stored yet.
 
-    Raises InputError for budgets that a data set's training part cannot fill.
+    Raises InputError for budgets that a data set's training part cannot fill, and for a metric, None for the default,
+    that curves of the user's own documents would not have.
     """
+    from flows.checks import check_shown_metric
     from flows.cli.sweep import require_data
     from flows.curves import plan_curves
+    from tasks import catalogue
     from tasks.ingest import read_targets
     from tasks.store import Store
 
     cells = plan_curves(part.request, part.budgets, part.draws, stratified=part.stratified)
-    store = Store(home / "store", isolated=False)
-    for name, corpus in {cell.dataset: cell.references["ingest"] for cell in cells}.items():
-        n_documents = read_targets(store.open(corpus), "train").shape[0]
-        if max(part.budgets) > n_documents:
-            raise InputError(
-                f"--budgets: {name} has {n_documents} training documents, got {max(part.budgets)}"
-            )
     require_data(home, cells)
+    store = Store(home / "store")
+    for name, cell in {cell.dataset: cell for cell in cells}.items():
+        targets = read_targets(store.open(cell.references["ingest"]), "train")
+        if max(part.budgets) > targets.shape[0]:
+            raise InputError(
+                f"--budgets: {name} has {targets.shape[0]} training documents, got {max(part.budgets)}"
+            )
+        for text in part.request.methods if metric is not None and cell.request.own else ():
+            method = catalogue.method(catalogue.parse_method(text)[0])
+            check_shown_metric(str(metric), name, method, several_labels=targets.ndim == 2)
     return cells
 
 

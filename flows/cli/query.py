@@ -1,8 +1,10 @@
 """`textbench query`: ask the documents of a data set by latent semantic analysis."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from flows.cli.own import one_data_set, takes_own_data
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -12,14 +14,19 @@ if TYPE_CHECKING:
 N_SHOWN = 8  # terms of an explanation
 
 
+@takes_own_data
 def query(
     text: Annotated[str, typer.Argument(help="The words to look for.")],
     dataset: Annotated[
-        str, typer.Option("--dataset", "-d", help="Data set (its training documents) or collection.")
-    ],
+        str | None,
+        typer.Option(
+            "--dataset", "-d", help="Data set (its training documents) or collection.", show_default=False
+        ),
+    ] = None,
     method: Annotated[str, typer.Option("--method", "-m", help="lsa-pca or lsi.")] = "lsa-pca",
     threshold: Annotated[float, typer.Option(help="Cosine above which a document is returned.")] = 0.4,
     top: Annotated[int, typer.Option(help="Documents shown at most.")] = 10,
+    own: dict[str, Any] | None = None,
     explain: Annotated[
         bool,
         typer.Option(
@@ -39,7 +46,7 @@ def query(
     from tasks.isolate import CellError
     from tasks.store import Store
 
-    question = Question(dataset, text, method, threshold, top)
+    question = Question(one_data_set(dataset, own), text, method, threshold, top, own=own)
     question.check()
     try:
         answer = ask(question, Store(home_folder() / "store"), explain)

@@ -123,16 +123,6 @@ def read_seeds(seed: int | None, seeds: int | None) -> list[int] | None:
     return [seed] if seed is not None else list(range(seeds)) if seeds is not None else None
 
 
-def read_own(data: Path | None, options: dict[str, Any], datasets: list[str] | None) -> dict[str, Any]:
-    """Return what `--data` and its options change in a request: the documents replace the suite's data sets."""
-    if data is None:
-        given = [name for name, value in options.items() if value not in (None, "text", "label")]
-        if given:
-            raise InputError(f"--{given[0].replace('_', '-')} describes your own documents and needs --data")
-        return {}
-    return {"own": {"path": str(data)} | options, "datasets": datasets or [], "name": "custom"}
-
-
 def read_search(
     seconds: float | None, validation: dict[str, Any], protocol: str, paper: str | None
 ) -> dict[str, Any]:

@@ -1,17 +1,18 @@
 """`textbench run`: the flow `benchmark`."""
 
 from dataclasses import replace
-from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from flows.cli.own import takes_own_data
 from flows.cli.request import Address, CellsAsJson, DataDir, Engine, Folds, Fresh, Jobs, Paper, Probe
 
 # What goes beside a suite of parts and holds for each of them; a part says for itself what any other option would.
 BESIDE_PARTS = ("data_dir", "engine", "address", "jobs", "dry_run", "json")
 
 
+@takes_own_data
 def run(
     context: typer.Context,
     suite: Annotated[
@@ -74,24 +75,7 @@ def run(
     rule: Annotated[
         str | None, typer.Option(help="Token rule, such as letters or words.", show_default="the data set's")
     ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            help="Your own documents: CSV, TSV, JSONL, Parquet, or a folder of one folder a class.",
-            show_default=False,
-        ),
-    ] = None,
-    text_column: Annotated[str, typer.Option(help="With --data: the column of texts.")] = "text",
-    label_column: Annotated[str, typer.Option(help="With --data: the column of labels.")] = "label",
-    label_separator: Annotated[
-        str | None, typer.Option(help="With --data: what parts several labels.", show_default=False)
-    ] = None,
-    split_column: Annotated[
-        str | None, typer.Option(help="With --data: the column that says train or test.", show_default=False)
-    ] = None,
-    test_size: Annotated[
-        float | None, typer.Option(help="With --data: share drawn for the test.", show_default="0.3")
-    ] = None,
+    own: dict[str, Any] | None = None,
     time_limit: Annotated[
         float | None, typer.Option(help="Seconds a stage may take.", show_default=False)
     ] = None,
@@ -125,15 +109,10 @@ def run(
         if run_suite(home_folder(), several, dry_run, json, where):
             raise typer.Exit(1)
         return
-    own = {
-        "text_column": text_column,
-        "label_column": label_column,
-        "label_separator": label_separator,
-        "split_column": split_column,
-        "test_size": test_size,
-    }
     request = options.read_request(suite, dataset, method, options.read_seeds(seed, seeds), trials, protocol)
-    request = replace(request, probe=probe, rule=rule, paper=paper, **options.read_own(data, own, dataset))
+    request = replace(request, probe=probe, rule=rule, paper=paper)
+    if own:  # the documents replace the suite's data sets
+        request = replace(request, own=own, datasets=dataset or [], name="custom")
     validation = {"n_folds": folds, "held_out": held_out, "metric": tune_metric}
     request = replace(request, **options.read_search(search_seconds, validation, protocol, paper))
     options.check_limits(time_limit, memory_limit)

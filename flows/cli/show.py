@@ -8,6 +8,7 @@ import typer
 
 from flows.cli.take import DataSet, OfProtocol, RunName, take_run
 from tasks import InputError
+from tasks.own_source import named
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,6 +59,7 @@ def describe(run: "Run") -> dict[str, Any]:
         "predictions": None,
         "zero_rows": None,
         "intervals": intervals(run.home, row),
+        "data": None,
         "mlflow": _mlflow(run.home, row),
         "note": None,
     }
@@ -70,10 +72,17 @@ def describe(run: "Run") -> dict[str, Any]:
             "audit": read_audit(run),
             "costs": costs(run),
             "zero_rows": run.zero_rows,
+            "data": _data(run),
         }
     except InputError as error:
         about["note"] = str(error)
     return about
+
+
+def _data(run: "Run") -> dict[str, Any]:
+    """Return what is known of the data set's edition, and how many training documents are there for tuning alone."""
+    corpus = run.open("corpus").json("corpus")
+    return {"notes": corpus.get("notes", ""), "n_validation": corpus.get("n_validation", 0)}
 
 
 def _recipe(run: "Run", meta: Mapping[str, Any]) -> dict[str, Any]:
@@ -115,6 +124,12 @@ def _render(console: "Console", about: Mapping[str, Any]) -> None:
         "seconds": _seconds(about["seconds"]),
         "peak memory": "-" if about["peak_mb"] is None else f"{about['peak_mb']:.0f} MB",
     }
+    if about["data"]:
+        fields["data"] = about["data"]["notes"]
+        if n_validation := about["data"]["n_validation"]:
+            fields["tuned on"] = (
+                f"{n_validation:,} validation documents; what is tested learned from training and validation documents"
+            )
     if about["zero_rows"]:
         zero = about["zero_rows"]
         fields["no features"] = f"{zero['train']:,} training and {zero['test']:,} test documents"
@@ -182,7 +197,8 @@ def _figure(name: str, value: float) -> str:
 def _print_classes(console: "Console", classes: Sequence[Mapping[str, Any]]) -> None:
     rates = ("precision", "recall", "f1")
     rows = [
-        [row["class"], *(f"{100 * row[rate]:.2f}" for rate in rates), str(row["support"])] for row in classes
+        [named(row["class"]), *(f"{100 * row[rate]:.2f}" for rate in rates), str(row["support"])]
+        for row in classes
     ]
     _print_heading(console, "Classes, in percent")
     _print_table(console, ["class", "precision", "recall", "F1", "documents"], rows)
@@ -233,7 +249,7 @@ def audit_in_words(audit: Mapping[str, Any]) -> list[str]:
             f"{mixed['texts']:,} texts occur under several labels, in {mixed['documents']:,} documents."
         )
     if untrained["documents"]:
-        names = ", ".join(untrained["classes"])
+        names = ", ".join(map(named, untrained["classes"]))
         lines.append(
             f"{untrained['documents']:,} test documents have a class without training documents: {names}."
         )

@@ -11,9 +11,6 @@ from flows.cli.voice import note
 if TYPE_CHECKING:
     from flows.cells import Cell, Request
     from flows.suites import Part
-    from tasks.datasets import Corpus
-    from tasks.recipe import Reference
-    from tasks.store import Store
 
 
 def run_cells(
@@ -82,7 +79,8 @@ def run_suite(home: Path, parts: "list[Part]", dry_run: bool, as_json: bool, eng
             cells = plan_and_check(home, part)
         else:
             cells = plan(part.request)
-            require_data(home, cells)
+            if not dry_run:
+                require_data(home, cells)
         if dry_run and part.pieces:
             print_pieces(home, part, as_json)
             continue
@@ -104,38 +102,34 @@ def run_suite(home: Path, parts: "list[Part]", dry_run: bool, as_json: bool, eng
 
 
 def require_data(home: Path, cells: "list[Cell]") -> None:
-    """Load what is not stored yet, so that methods and documents that are missing or bad stop the run before it begins.
+    """Ingest what is not stored yet, so that methods and documents that are missing or bad stop a run before it begins.
 
     Raises InputError for a method's file that cannot be loaded, for documents that are none, a part without a token,
-    and a metric that tuning cannot compute on the user's documents.
+    folds that are asked for where the data has validation documents of its own, and a metric that tuning cannot compute
+    on the user's documents.
     """
-    from flows.checks import check_tuning_metric
-    from tasks import method_files
+    from flows.checks import check_tuning_metric, check_validation
+    from tasks import ingest, method_files
     from tasks.store import Store
     from tasks.tokens import TokenRule, check_tokens
 
-    store = Store(home / "store", isolated=False)
+    store = Store(home / "store")
     missing = [cell for cell in cells if not store.has(cell.references["evaluate"])]
     methods = dict.fromkeys(cell.references["tune"].params["method"] for cell in missing)
     for path in [method for method in methods if method.endswith(".py")]:
         method_files.check(path)
     for cell in {cell.references["vectorize"].key: cell for cell in cells}.values():
         corpus, vectors = cell.references["ingest"], cell.references["vectorize"]
-        metric = cell.request.validation.get("metric") if cell.request.own else None
-        if store.has(corpus) and store.has(vectors) and metric is None:
+        validation = cell.request.validation if cell.request.own else {}
+        if store.has(corpus) and store.has(vectors) and not validation:
             continue
-        found = _documents(store, corpus)
+        try:
+            ingest.ensure(store, corpus)
+            found = ingest.read_corpus(store.open(corpus))
+        except OSError:
+            continue  # not the documents' fault: the cells say so, each for itself
         check_tokens(cell.dataset, found, TokenRule(**vectors.params["rule"]))
-        check_tuning_metric(metric, cell.dataset, several_labels=found.train_targets.ndim == 2)
-
-
-def _documents(store: "Store", corpus: "Reference") -> "Corpus":
-    """Return the documents of a corpus, which is stored or not."""
-    from tasks import catalogue, own_data
-    from tasks.ingest import read_corpus
-
-    if store.has(corpus):
-        return read_corpus(store.open(corpus))
-    if "own" in corpus.params:
-        return own_data.load(own_data.OwnData(**corpus.params["own"]))
-    return catalogue.dataset(corpus.params["dataset"]).load().load()
+        check_tuning_metric(
+            validation.get("metric"), cell.dataset, several_labels=found.train_targets.ndim == 2
+        )
+        check_validation(validation, cell.dataset, found)

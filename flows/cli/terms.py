@@ -1,22 +1,29 @@
 """`textbench terms`: what a method has learned about terms."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from flows.cli.output import FIGURES, check_file
+from flows.cli.own import one_data_set, takes_own_data
 
 if TYPE_CHECKING:
     from flows.terms import Answer
 
 
+DATASET = "reuters65"
+
+
+@takes_own_data
 def terms(
     word: Annotated[
         list[str] | None,
         typer.Argument(help="Words to show, each a document of its own for dcot.", show_default=False),
     ] = None,
-    dataset: Annotated[str, typer.Option("--dataset", "-d", help="Data set.")] = "reuters65",
+    dataset: Annotated[
+        str | None, typer.Option("--dataset", "-d", help="Data set.", show_default=DATASET)
+    ] = None,
     method: Annotated[
         str, typer.Option("--method", "-m", help="dcot or compressive; parameters as in dcot(noise=0.9).")
     ] = "dcot",
@@ -26,6 +33,7 @@ def terms(
     ] = None,
     protocol: Annotated[str, typer.Option(help="honest, transductive or faithful.")] = "honest",
     seed: Annotated[int, typer.Option(help="Seed of a method that draws random numbers.")] = 0,
+    own: dict[str, Any] | None = None,
     figure: Annotated[
         Path | None,
         typer.Option(help="Draw the columns to this file (.svg, .png, .pdf).", show_default=False),
@@ -45,7 +53,9 @@ def terms(
     from tasks.store import Store
 
     check_file("--figure", figure, FIGURES)
-    question = Question(word or [], dataset, method, top, rule, protocol, seed)
+    question = Question(
+        word or [], one_data_set(dataset, own, DATASET), method, top, rule, protocol, seed, own
+    )
     try:
         answer = ask(question, Store(home_folder() / "store"))
     except CellError as error:

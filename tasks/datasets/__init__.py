@@ -34,7 +34,9 @@ class Corpus:
 
     `train_targets` and `test_targets` are `(n_documents,)` int64 positions in `target_names`, or, where a
     document has several labels, a csr indicator `(n_documents, n_labels)`. `notes` says what edition of the
-    data this is. Raises InputError where texts and targets do not fit together.
+    data this is. `train_ids` and `test_ids` name the documents as their source does, where it does. `validation` has
+    the ascending positions, int64, of the training documents on which alone tuning is to be done, None where there are
+    none such. Raises InputError where texts and targets do not fit together.
     """
 
     train_texts: list[str]
@@ -44,13 +46,16 @@ class Corpus:
     target_names: list[str]
     name: str
     notes: str
+    train_ids: list[str] | None = None
+    test_ids: list[str] | None = None
+    validation: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         if len(set(self.target_names)) != len(self.target_names):
             raise InputError(f"data set {self.name}: target names must differ, got {self.target_names}")
-        for part, texts, targets in (
-            ("training", self.train_texts, self.train_targets),
-            ("test", self.test_texts, self.test_targets),
+        for part, texts, targets, ids in (
+            ("training", self.train_texts, self.train_targets, self.train_ids),
+            ("test", self.test_texts, self.test_targets, self.test_ids),
         ):
             if not texts:
                 raise InputError(f"data set {self.name}: it needs at least one {part} document, got none")
@@ -58,6 +63,11 @@ class Corpus:
                 raise InputError(
                     f"data set {self.name}: every {part} document needs a target, "
                     f"got {len(texts)} texts and {targets.shape[0]} targets"
+                )
+            if ids is not None and len(ids) != len(texts):
+                raise InputError(
+                    f"data set {self.name}: every {part} document needs an id, "
+                    f"got {len(texts)} texts and {len(ids)} ids"
                 )
             self._check_range(part, targets)
 

@@ -1,7 +1,8 @@
 """Reader of 20 Newsgroups by date: 18,846 Usenet messages of 1993, one file each, as they were posted.
 
 Bytes are read as ISO-8859-1, line ends kept. Documents are sorted by part, group and the number that is the
-file's name. What of a message is kept is a data set's own policy: headers alone are worth about 15 points.
+file's name; group/number is its id. What of a message is kept is a data set's own policy: headers alone are
+worth about 15 points.
 """
 
 import re
@@ -65,6 +66,8 @@ def load(name: str, policy: Callable[[str], str], notes: str) -> Corpus:
         target_names=target_names,
         name=name,
         notes=f"20 Newsgroups by date, sorted by group and number. {notes}",
+        train_ids=[f"{group}/{number}" for group, number, _ in parts["train"]],
+        test_ids=[f"{group}/{number}" for group, number, _ in parts["test"]],
     )
 
 

@@ -1,7 +1,7 @@
 """Reader of Reuters-21578, Distribution 1.0: 21,578 newswire stories of 1987 in 22 SGML files.
 
 The SGML is regular enough for regular expressions: one element a story, no nesting but `<D>` in the lists of
-categories. Documents keep the order of the files and, within each, of the stories.
+categories. Documents keep the order of the files and, within each, of the stories. A story's NEWID is its id.
 """
 
 from __future__ import annotations
@@ -63,8 +63,9 @@ CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 @dataclass(frozen=True)
 class Story:
-    """One story: its text, its topics as listed, the attributes of its split, and whether it has a body."""
+    """One story: its NEWID, text, topics as listed, the attributes of its split, and whether it has a body."""
 
+    newid: str
     text: str
     topics: tuple[str, ...]
     split: str
@@ -95,12 +96,15 @@ def _story(sgml: str, place: str) -> Story:
     begin = STORY.search(sgml)
     values = dict(ATTRIBUTE.findall(begin[1])) if begin else {}
     topics, tag = _between(sgml, "<TOPICS>", "</TOPICS>"), TEXT.search(sgml)
-    if topics is None or tag is None or not {"LEWISSPLIT", "TOPICS"} <= values.keys():
-        raise InputError(f"{place}: it needs LEWISSPLIT, TOPICS, <TOPICS> and <TEXT>, got {sgml[:60]!r}")
+    if topics is None or tag is None or not {"LEWISSPLIT", "TOPICS", "NEWID"} <= values.keys():
+        raise InputError(
+            f"{place}: it needs LEWISSPLIT, TOPICS, NEWID, <TOPICS> and <TEXT>, got {sgml[:60]!r}"
+        )
     content = sgml[tag.end() :].partition("</TEXT>")[0]
     title, body = _between(content, "<TITLE>", "</TITLE>"), _between(content, "<BODY>", "</BODY>")
     parts = [content] if "UNPROC" in tag[1] else [part for part in (title, body) if part is not None]
     return Story(
+        newid=values["NEWID"],
         text=_plain("\n".join(parts)),
         topics=tuple(TOPIC.findall(topics)),
         split=values["LEWISSPLIT"],
@@ -134,6 +138,8 @@ def single_label(name: str, train: Sequence[Story], test: Sequence[Story], notes
         target_names=target_names,
         name=name,
         notes=f"{notes} {EDITION}",
+        train_ids=[story.newid for story in train],
+        test_ids=[story.newid for story in test],
     )
 
 
@@ -149,6 +155,8 @@ def multi_label(
         target_names=target_names,
         name=name,
         notes=f"{notes} {EDITION}",
+        train_ids=[story.newid for story in train],
+        test_ids=[story.newid for story in test],
     )
 
 

@@ -1,8 +1,8 @@
 """IMDb: movie reviews, positive (rated 7 to 10) or negative (1 to 4), balanced (25,000 / 25,000).
 
-No film is in both parts. Documents are sorted by part, label and the number in the file's name. The only
-change to the texts: `<br />`, the mark of a line break, becomes a space. Exact copies were not removed: 123
-training texts are also test texts.
+No film is in both parts. Documents are sorted by part, label and the number in the file's name; the file, as in
+train/pos/0_9.txt, is the id. The only change to the texts: `<br />`, the mark of a line break, becomes a space. Exact
+copies were not removed: 123 training texts are also test texts.
 """
 
 import numpy as np
@@ -53,24 +53,26 @@ def load() -> Corpus:
 
     Raises InputError when the archive is missing or differs.
     """
-    parts: dict[str, list[tuple[int, int, str]]] = {"train": [], "test": []}
+    parts: dict[str, list[tuple[int, int, str, str]]] = {"train": [], "test": []}
     for member, content in archives.read(ARCHIVE):
         part, label, file = member.split("/")
         number = int(file.partition("_")[0])
-        parts[part].append((LABELS.index(label), number, review(content)))
+        parts[part].append((LABELS.index(label), number, member, review(content)))
     for reviews in parts.values():
         reviews.sort(key=lambda entry: entry[:2])
     targets = {
-        part: np.array([label for label, _, _ in reviews], dtype=np.int64) for part, reviews in parts.items()
+        part: np.array([label for label, *_ in reviews], dtype=np.int64) for part, reviews in parts.items()
     }
     return Corpus(
-        train_texts=[text for _, _, text in parts["train"]],
+        train_texts=[text for *_, text in parts["train"]],
         train_targets=targets["train"],
-        test_texts=[text for _, _, text in parts["test"]],
+        test_texts=[text for *_, text in parts["test"]],
         test_targets=targets["test"],
         target_names=LABELS,
         name="imdb",
         notes="The labelled reviews, sorted by label and number; `<br />` became a space.",
+        train_ids=[member for *_, member, _ in parts["train"]],
+        test_ids=[member for *_, member, _ in parts["test"]],
     )
 
 

@@ -1,0 +1,175 @@
+"""The user's own documents in every command that reads some: the same options, read once, refused before all."""
+
+import inspect
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from flows.cells import Request, plan
+from flows.cli import app
+from flows.cli.curve import curve, plan_and_check
+from flows.cli.own import own_options
+from flows.cli.query import query
+from flows.cli.run import run
+from flows.cli.sweep import require_data
+from flows.cli.terms import terms
+from flows.query import Question, ask
+from flows.suites import Part
+from flows.terms import Question as TermsQuestion
+from flows.terms import ask as ask_terms
+from tasks import InputError, isolate
+from tasks.store import Store
+
+opened: Counter[str] = Counter()
+watched: list[str] = []
+
+
+def _watch(event: str, arguments: tuple[Any, ...]) -> None:
+    if event == "open" and watched and str(arguments[0]).startswith(watched[0]):
+        opened[str(arguments[0])] += 1
+
+
+sys.addaudithook(_watch)
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have stages computed in this process, where what they open is seen."""
+    monkeypatch.setattr(isolate, "run", _in_this_process)
+
+
+def _in_this_process(function: str, payload: dict[str, Any], **limits: Any) -> dict[str, Any]:
+    from tasks.store import make
+
+    assert function == "tasks.store:make"
+    try:
+        return make(payload)
+    except Exception as error:
+        raise isolate.CellError(isolate._failure(error)["error"]) from error
+
+
+@pytest.fixture
+def documents(tmp_path: Path) -> Iterator[Path]:
+    """A file of two classes with validation documents, as a spreadsheet in Western Europe writes it."""
+    parts = ("train", "val", "test")
+    rows = [f"sun rain café{i % 3} {'xy'[i % 2]}word;{'xy'[i % 2]};{parts[i % 3]}" for i in range(30)]
+    path = tmp_path / "my data (v2).csv"
+    path.write_text("\n".join(["text;label;part", *rows]), "latin-1")
+    opened.clear()
+    watched[:] = [str(path)]
+    yield path
+    watched.clear()
+
+
+def options(path: Path, **changes: Any) -> dict[str, Any]:
+    return {"path": str(path), "separator": ";", "encoding": "latin-1", "split_column": "part"} | changes
+
+
+@pytest.mark.parametrize("command", [run, curve, query, terms])
+def test_commands_share_the_options_of_own_documents(command: Any) -> None:
+    shared = inspect.signature(own_options).parameters
+    found = inspect.signature(command).parameters
+    assert {name: found[name] for name in shared} == dict(shared)
+    assert "own" not in found
+
+
+@pytest.mark.parametrize("command", ["run", "curve", "query sun", "terms"])
+def test_options_of_own_documents_need_them(command: str) -> None:
+    result = CliRunner().invoke(app, [*command.split(), "--encoding", "latin-1"])
+    assert isinstance(result.exception, InputError)
+    assert str(result.exception) == "--encoding describes your own documents and needs --data"
+
+
+def test_a_file_is_read_once_to_digest_and_once_to_ingest(
+    here: None, documents: Path, tmp_path: Path
+) -> None:
+    import os
+
+    os.utime(documents, (1e9, 1e9))  # a file just written may be written again, and is not relied on
+    request = Request([], ["tfidf", "lsi"], own=options(documents))
+    require_data(tmp_path, plan(request))
+    store = Store(tmp_path / "store")
+    for cell in plan(request):  # as the flow does
+        store.ensure(cell.references["audit"])
+    assert opened == {str(documents): 2}
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("text;label\na;x\nb;\n", "line 3: column 'label' must hold a label"),
+        ("text;label\na;x\nb;x\n", "two classes"),
+    ],
+)
+def test_bad_documents_stop_every_command_before_anything(
+    here: None, tmp_path: Path, content: str, words: str
+) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_text(content)
+    own, home = {"path": str(path), "separator": ";"}, tmp_path / "home"
+    part = Part(Request([], ["tfidf"], own=own), False, (2,), 1, False)
+    for command in (
+        lambda: require_data(home, plan(part.request)),
+        lambda: plan_and_check(home, part),
+        lambda: ask(Question("", "a", own=own), Store(home / "store")),
+        lambda: ask_terms(TermsQuestion(["a"], "", "compressive", own=own), Store(home / "store")),
+    ):
+        with pytest.raises(InputError, match=words):
+            command()
+    made = {path.parent.name for path in home.glob("store/*/*") if not path.name.startswith(".")}
+    assert made <= {"tmp"}
+
+
+def test_folds_are_not_taken_beside_validation_documents(here: None, documents: Path, tmp_path: Path) -> None:
+    for name, option in (("n_folds", "--folds"), ("held_out", "--held-out")):
+        request = Request(
+            [], ["tfidf"], own=options(documents), validation={name: 2 if name == "n_folds" else 0.5}
+        )
+        with pytest.raises(InputError, match=f"{option}: my-data-v2 has 10 validation documents of its own"):
+            require_data(tmp_path, plan(request))
+
+
+def test_own_documents_are_asked(here: None, documents: Path, tmp_path: Path) -> None:
+    answer = ask(Question("", "xword", threshold=0.1, own=options(documents)), Store(tmp_path / "store"))
+    assert answer.dataset == "my-data-v2"
+    assert {int(match.name) % 2 for match in answer.matches} == {0}  # the lines of class x
+    shown = ask_terms(
+        TermsQuestion(["rain"], "", "dcot(n_layers=1)", own=options(documents)), Store(tmp_path / "store")
+    )
+    assert (shown.dataset, shown.columns[1].heading) == ("my-data-v2", "rain")
+
+
+def test_curves_of_own_documents_are_planned(here: None, documents: Path, tmp_path: Path) -> None:
+    part = Part(Request([], ["tfidf"], own=options(documents)), False, (4, 8), 2, False)
+    cells = plan_and_check(tmp_path, part)
+    assert [(cell.dataset, cell.request.labels["budget"]) for cell in cells] == [
+        ("my-data-v2", b) for b in (4, 8) * 2
+    ]
+    with pytest.raises(
+        InputError, match="has no 'mapp' on my-data-v2, where a document has one label; did you mean"
+    ):
+        plan_and_check(tmp_path, part, "mapp")
+    with pytest.raises(InputError, match="my-data-v2 has 20 training documents, got 21"):
+        plan_and_check(tmp_path, Part(part.request, False, (21,), 1, False))
+
+
+def test_a_query_needs_one_library(documents: Path) -> None:
+    both = ["query", "sun", "-d", "r8", "--data", str(documents)]
+    for arguments, words in ((both, "exclude each other"), (["query", "sun"], "it needs --dataset, ")):
+        result = CliRunner().invoke(app, arguments)
+        assert isinstance(result.exception, InputError) and words in str(result.exception)
+
+
+def test_a_query_of_own_documents_is_printed(
+    here: None, documents: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEXTBENCH_HOME", str(tmp_path / "home"))
+    given = ["--data", str(documents), "--separator", ";", "--encoding", "latin-1", "--split-column", "part"]
+    result = CliRunner().invoke(app, ["query", "xword", *given, "--json"])
+    assert json.loads(result.output)["dataset"] == "my-data-v2"
