@@ -15,7 +15,6 @@ from flows.home import home_folder
 from flows.recording import Recorder
 from flows.run_names import run_name
 from flows.spool import Entry
-from tasks.isolate import n_cores
 from tasks.leftovers import remove_leftovers
 from tasks.store import Store
 
@@ -42,7 +41,7 @@ def benchmark(
 ) -> State[Any]:
     """Run every method on every data set, once a seed, and record each cell in the store's index and in MLflow.
 
-    With `timed` cells run one at a time with all cores, and like with `fresh` nothing stored before is used.
+    With `timed` cells run one at a time, and like with `fresh` nothing stored before is used.
     `time_limit` (seconds) and `memory_limit` (megabytes) hold for each computation. The others are those of
     `flows.cells.Request`. The run fails when a cell fails; the other cells are finished first.
     """
@@ -57,7 +56,6 @@ def benchmark(
         not_before=float(attempt or 0),
         time_limit=time_limit,
         memory_limit=memory_limit,
-        threads=n_cores() if timed else 1,
     )
     n_missing = len({cell.key for cell in cells if not store.has(cell.references["evaluate"])})
     if not timed and n_missing:

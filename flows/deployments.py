@@ -83,9 +83,7 @@ def benchmark(
     trials: Trials = 0,
     protocol: Protocols = "honest",
     probe: Annotated[Probe, about("The classifier.")] = PROTOCOLS_OWN,
-    timed: Annotated[
-        bool, about("One cell at a time with all cores, nothing cached: seconds to publish.")
-    ] = False,
+    timed: Annotated[bool, about("One cell at a time, nothing cached: seconds to publish.")] = False,
     fresh: Annotated[bool, about("Compute everything again.")] = False,
     time_limit: Annotated[float, about("Seconds a stage may take; 0: no limit.", ge=0)] = 0,
     memory_limit: Annotated[float, about("Megabytes a stage may use; 0: no limit.", ge=0)] = 0,

@@ -35,6 +35,9 @@ SHARED = ".shared"  # in an artifact's folder: the shared root that has it too
 STORE = "TEXTBENCH_STORE"
 HOME = "TEXTBENCH_HOME"
 ASIDE = "damaged"
+# Of a computation's linear algebra: two add in another order, and an artifact's bits would depend on the machine's
+# cores. The probes' last digits do, and with them the fifth of a macro-F1.
+THREADS = 1
 
 
 @dataclass(frozen=True)
@@ -142,8 +145,8 @@ class Store:
     """Where artifacts live, and the limits under which missing ones are made.
 
     `not_before` (seconds since the epoch) makes older artifacts count as missing. `time_limit` is in seconds,
-    `memory_limit` in megabytes, both for each computation; `threads` for its linear algebra, `workers` the processes
-    that it may use for parts that are independent. With `isolated` false computations run in the calling process.
+    `memory_limit` in megabytes, both for each computation, `workers` the processes that it may use for parts that are
+    independent. With `isolated` false computations run in the calling process.
 
     `remote` is the address of a root that several machines share (`tasks.remote`; default: `$TEXTBENCH_STORE`): what is
     missing here is copied from there, and what is made here is published there. `cluster` says that stages are
@@ -154,7 +157,6 @@ class Store:
     not_before: float = 0.0
     time_limit: float | None = None
     memory_limit: float | None = None
-    threads: int = 1
     workers: int = 1
     isolated: bool = True
     remote: str | None = field(default_factory=lambda: os.environ.get(STORE) or None)
@@ -266,7 +268,6 @@ class Store:
             "reference": reference.to_json(),
             "root": str(self.root),
             "not_before": self.not_before,
-            "threads": self.threads,
             "workers": self.workers,
             "remote": self.remote,
             "cluster": self.cluster and asdict(self.cluster),
@@ -278,7 +279,7 @@ class Store:
                     payload,
                     time_limit=self.time_limit,
                     memory_limit=self.memory_limit,
-                    threads=self.threads,
+                    threads=THREADS,
                 )
             else:
                 make(payload)
@@ -355,7 +356,7 @@ def make(payload: dict[str, Any]) -> dict[str, Any]:
     """
     reference = Reference.from_json(payload["reference"])
     root = Path(payload["root"])
-    settings = {name: payload[name] for name in ("not_before", "threads", "workers", "remote")}
+    settings = {name: payload[name] for name in ("not_before", "workers", "remote")}
     cluster = payload["cluster"] and Cluster(**payload["cluster"])
     store = Store(root, **settings, isolated=False, cluster=cluster)
     (root / "tmp").mkdir(parents=True, exist_ok=True)
@@ -373,7 +374,7 @@ def make(payload: dict[str, Any]) -> dict[str, Any]:
         "seconds": time.perf_counter() - started,
         "cpu_seconds": used["cpu_seconds"] - spent,
         "peak_mb": used["peak_mb"],
-        "threads": payload["threads"],
+        "threads": THREADS,
         # Made for a run that wants nothing older: by a clock that was set back meanwhile it might seem so.
         "created": max(time.time(), store.not_before),
         "host": socket.gethostname(),

@@ -10,12 +10,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
+from flows import benchmark as flow_module
 from flows import server as prefect_server
+from tasks.store import Store
 from tests.commands import PROJECT, copied, rows_of, start, textbench
 
 FIELDS = {
@@ -418,3 +422,18 @@ def test_a_dry_run_lists_the_cells_and_computes_nothing(home: Path, first: list[
     assert cells[0]["estimated_seconds"] == 0
     assert cells[1]["estimated_seconds"] > 1
     assert cells[2]["estimated_seconds"] is None
+
+
+def test_a_timed_run_computes_as_an_ordinary_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same store, so the same threads of linear algebra and the same bits, but one cell at a time."""
+    ran: list[tuple[Store, int]] = []
+    monkeypatch.setattr(
+        flow_module, "execute", lambda cells, store, workers, finish: ran.append((store, workers))
+    )
+    monkeypatch.setattr(flow_module, "SweepRecorder", MagicMock())
+    monkeypatch.setenv("TEXTBENCH_HOME", str(tmp_path))
+    for timed in (False, True):
+        flow_module.benchmark.fn(["r8"], ["lsi"], [0], timed=timed)
+    (ordinary, _), (one_by_one, workers) = ran
+    assert workers == 1 and one_by_one.not_before > 0
+    assert replace(one_by_one, not_before=0.0, workers=1) == replace(ordinary, workers=1)

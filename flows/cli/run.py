@@ -67,7 +67,7 @@ def run(
     timed: Annotated[
         bool,
         typer.Option(
-            "--timed", help="One cell at a time with all cores, nothing cached: seconds to publish."
+            "--timed", help="One cell at a time, nothing cached, the same bits: seconds to publish."
         ),
     ] = False,
     fresh: Fresh = False,

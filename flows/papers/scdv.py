@@ -279,8 +279,8 @@ def table_7(results: Results) -> Exhibit | None:
         return None
     header = ("method", "what", "unit", "published", "measured", "from", "to", "runs")
     caption = (
-        "Seconds are of one cell at a time on all cores, with nothing cached; the word vectors are trained by one "
-        "thread, so that a seed gives the same ones. The paper's seconds are of 40 cores, and its training and "
+        "Seconds are of one cell at a time with nothing cached; linear algebra and the training of word vectors have "
+        "one thread, so that a seed gives the same bits. The paper's seconds are of 40 cores, and its training and "
         "prediction (SCDV 200 and 25, BoWV 1,320 and 780) are not timed apart here. Megabytes are 10^6 bytes of the "
         "features of all documents as stored; what is saved is against dense float32 "
         f"arrays.{_timed_remarks(results)}"
