@@ -16,7 +16,8 @@ def forget(
     run: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Runs, each `last` or the beginning of its MLflow id or key.", show_default=False
+            help="Runs, each `last`, `best`, a method (its newest run), or the beginning of its MLflow id or key.",
+            show_default=False,
         ),
     ] = None,
     dataset: Annotated[
