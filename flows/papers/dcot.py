@@ -72,8 +72,8 @@ def table_1(timed: Done) -> Exhibit | None:
     caption = (
         "Seconds to learn the features and to make those of all documents, one cell at a time, linear algebra on "
         "one thread, on the machine that ran this suite, with 95 % intervals over seeds (Student t); what does not "
-        f"depend on the seed is timed once. Published: {claims[0].note}, whole minutes from a minute on. Seconds of two "
-        "machines do not compare; ratios to dCoT's within a column do."
+        f"depend on the seed is timed once. Published: {claims[0].note}, whole minutes from a minute on. Seconds of "
+        "two machines do not compare; ratios to dCoT's within a column do."
         f"{f' From {n_runs} timed runs, not one.' if n_runs > 1 else ''}{timed.remarks}"
     )
     draw = partial(drawings.seconds, [(row[0], row[1], row[3]) for row in rows])
