@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tasks import InputError
-from tasks.own_data import checked_text
+from tasks.own_data import checked_text, column_separator
 from tasks.own_files import READERS, Row, extension_of, reader_of
-from tasks.own_source import Columns, Source, decoded, named, readable
+from tasks.own_source import Columns, Source, check_encoding, decoded, named, readable
 
 STDIN = "-"
 PLAIN = ".txt"
@@ -22,15 +22,28 @@ class Text(NamedTuple):
     text: str
 
 
-def read_texts(sources: Sequence[str], column: str, *, whole: bool = False) -> tuple[list[Text], int]:
+class Reading(NamedTuple):
+    """How texts are read: their column, what parts columns and the encoding, as commands take them, None by default.
+
+    With `whole` a file of plain text is one text, without it each of its lines.
+    """
+
+    column: str = "text"
+    separator: str | None = None
+    encoding: str | None = None
+    whole: bool = False
+
+
+def read_texts(sources: Sequence[str], reading: Reading) -> tuple[list[Text], int]:
     """Return the texts of files (`-`: standard input) in order, and how many blank ones were left out.
 
-    Of files with columns the one named `column` is read; of plain text each line is a text, or the file if `whole`.
     Raises InputError, naming file and line, for what cannot be read, and where no text is left.
     """
+    if reading.encoding is not None:
+        check_encoding(reading.encoding)
     found = []
     for source in dict.fromkeys(sources):
-        found += list(_rows(source, column, whole=whole))
+        found += list(_rows(source, reading))
     texts = [Text(row.place, checked_text(row)) for row in found]
     kept = [text for text in texts if text.text.strip()]
     if not kept:
@@ -43,7 +56,7 @@ def _said(source: str) -> str:
     return "standard input" if source == STDIN else named(source)
 
 
-def _rows(source: str, column: str, *, whole: bool) -> Iterator[Row]:
+def _rows(source: str, reading: Reading) -> Iterator[Row]:
     path = Path(source)
     if source != STDIN and path.suffix.lower() != PLAIN:
         if extension_of(path) is None or path.is_dir():
@@ -51,12 +64,20 @@ def _rows(source: str, column: str, *, whole: bool) -> Iterator[Row]:
             raise InputError(
                 f"texts are read from files ending in {endings}, or from standard input (-), got {named(path)}"
             )
-        if whole:
+        if reading.whole:
             raise InputError(f"--whole is for plain text; {named(path)} has a document a row")
-        yield from reader_of(path)(Source(path, Columns(column, None, None)))
+        yield from reader_of(path)(
+            Source(
+                path,
+                Columns(reading.column, None, None),
+                column_separator(reading.separator),
+                reading.encoding,
+            )
+        )
         return
-    content = decoded(_said(source), sys.stdin.buffer.read() if source == STDIN else _read_bytes(path))
-    if whole:
+    given = sys.stdin.buffer.read() if source == STDIN else _read_bytes(path)
+    content = decoded(_said(source), given, reading.encoding)
+    if reading.whole:
         yield Row(_said(source), "1", content, None, None)
         return
     file = "" if source == STDIN else f"{named(path)}, "

@@ -110,11 +110,7 @@ class OwnData:
     def _check_text(self) -> None:
         extension = extension_of(Path(self.path))
         if self.separator is not None:
-            separator = TAB.get(self.separator, self.separator)
-            if len(separator) != 1 or separator in '"\r\n\0':
-                raise InputError(
-                    f"--separator must be one character that parts columns, such as ';', got {shown(self.separator)}"
-                )
+            column_separator(self.separator)
             if extension is None or not extension.startswith((".csv", ".tsv")):
                 raise InputError(f"--separator is for CSV and TSV files, got {named(self.path)}")
         if self.encoding is not None:
@@ -131,6 +127,18 @@ class OwnData:
                     f"--{name.replace('_', '-')} {shown(value)} is for files; {named(self.path)} is a folder, "
                     "whose folders are the labels"
                 )
+
+
+def column_separator(said: str | None) -> str | None:
+    """Return the character that `--separator` means, None without it. Raises InputError for what is none."""
+    if said is None:
+        return None
+    separator = TAB.get(said, said)
+    if len(separator) != 1 or separator in '"\r\n\0':
+        raise InputError(
+            f"--separator must be one character that parts columns, such as ';', got {shown(said)}"
+        )
+    return separator
 
 
 def reference(own: OwnData) -> Reference:
@@ -227,7 +235,7 @@ class _Documents(NamedTuple):
 def _read(own: OwnData, path: Path, sha256: str | None) -> _Documents:
     reader = reader_of(path)
     columns = Columns(own.text_column, own.label_column, own.split_column)
-    separator = None if own.separator is None else TAB.get(own.separator, own.separator)
+    separator = column_separator(own.separator)
     source = Source(path, columns, separator, own.encoding)
     is_folder = reader is read_folder
     where = "the name of its folder" if is_folder else f"column {shown(own.label_column)}"

@@ -97,12 +97,11 @@ def _read_csv(source: Source, delimiter: str) -> Iterator[Row]:
 
 def _check_separator(path: Path, columns: Columns, header: list[str]) -> None:
     """Raise InputError for a header of one column in which another separator would find the columns that are wanted."""
-    if len(header) != 1:
+    wanted = {columns.text, columns.label} - {None}
+    if len(header) != 1 or wanted <= set(header):
         return
     for separator in SEPARATORS:
-        if {columns.text, columns.label} - {None} <= {
-            name.strip(' "') for name in header[0].split(separator)
-        }:
+        if wanted <= {name.strip(' "') for name in header[0].split(separator)}:
             said = "tab" if separator == "\t" else repr(separator)
             raise InputError(
                 f"{named(path)}: the header must hold several columns, got only {shown(header[0])}; "

@@ -182,6 +182,19 @@ def test_blank_texts_are_left_out_and_counted(models: dict[str, Path], tmp_path:
     assert transform(models["nb"], tmp_path / "new.csv")[1] == "textbench: 1 blank text left out\n"
 
 
+def test_other_separators_and_encodings_are_read(models: dict[str, Path], tmp_path: Path) -> None:
+    file = tmp_path / "new.csv"
+    file.write_text("id;text\n1;opec déjà\n", "latin-1")
+    with pytest.raises(InputError, match="say its own: --encoding latin-1"):
+        transform(models["nb"], file)
+    (row,) = rows(transform(models["nb"], file, "--encoding", "latin-1", "--separator", ";")[0])
+    (line,) = rows(transform(models["nb"], "--encoding", "utf-16", stdin="opec déjà".encode("utf-16"))[0])
+    assert list(row.values())[1:] == list(line.values())[1:]
+    for option, value in (("--encoding", "latin-x"), ("--separator", ";;")):
+        with pytest.raises(InputError, match=f"{option} must be"):
+            transform(models["nb"], file, option, value)
+
+
 def test_a_whole_file_is_one_text(models: dict[str, Path], tmp_path: Path) -> None:
     file = tmp_path / "letter.txt"
     file.write_text("opec\n\nbarrels and wheat\n", "utf-8-sig")

@@ -34,6 +34,13 @@ def transform(
         ),
     ] = None,
     text_column: Annotated[str, typer.Option(help="Of files with columns: the one of texts.")] = "text",
+    separator: Annotated[
+        str | None,
+        typer.Option(help="What parts columns; tab for a tab.", show_default="comma, of TSV tab"),
+    ] = None,
+    encoding: Annotated[
+        str | None, typer.Option(help="Of text, such as utf-16 or latin-1.", show_default="utf-8")
+    ] = None,
     whole: Annotated[
         bool, typer.Option("--whole", help="A file of plain text, or standard input, is one text.")
     ] = False,
@@ -64,7 +71,7 @@ def transform(
     """
     from flows.model import Model
     from tasks.catalogue import pick
-    from tasks.new_texts import STDIN, read_texts
+    from tasks.new_texts import STDIN, Reading, read_texts
 
     pick("output", output, dict.fromkeys(OUTPUTS))
     if output == "features" and out is None:
@@ -73,7 +80,7 @@ def transform(
         )
     check_file("--out", out, [".csv", ".npz", ".npy"] if output == "features" else [])
     model = replace(Model.load(file), method_file=method)
-    documents, n_blank = read_texts(texts or [STDIN], text_column, whole=whole)
+    documents, n_blank = read_texts(texts or [STDIN], Reading(text_column, separator, encoding, whole))
     if n_blank:
         note(f"{n_blank} blank {'text' if n_blank == 1 else 'texts'} left out")
     if output == "features":
