@@ -25,6 +25,7 @@ from prefect.artifacts import (
 from flows import services
 from flows.dashboard import page_of, runs_page
 from flows.leaderboard import HEADINGS, scale
+from flows.words import counted
 from tasks import InputError
 from tasks.tracking import Tracker, read_settings
 
@@ -42,7 +43,7 @@ class Watch(logging.Handler):
         self._n_cells = n_cells
         self._shown = time.monotonic()
         self._artifact: Any = create_progress_artifact(
-            progress=0.0, key="progress", description=f"of {n_cells} cells"
+            progress=0.0, key="progress", description=f"of {counted(n_cells, 'cell')}"
         )
 
     def emit(self, record: logging.LogRecord) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from flows.words import counted
 from tasks import catalogue, ingest
 from tasks.files import META, Damaged, read_meta
 from tasks.recipe import Reference, canonical_json
@@ -107,8 +108,8 @@ def _about(home: Path, rows: Sequence[Row]) -> str:
     if corpus is None and (reference := _reference(home, rows[0])):
         corpus = stored_identity(Store(home / "store"), reference)
     if corpus:
-        words.append(f"{corpus['n_train']:,} training and {corpus['n_test']:,} test documents")
-        words.append(f"{corpus['n_labels']:,} labels, sha256 {corpus['documents_sha256'][:SHORT]}")
+        words.append(f"{corpus['n_train']:,} training and {counted(corpus['n_test'], 'test document')}")
+        words.append(f"{counted(corpus['n_labels'], 'label')}, sha256 {corpus['documents_sha256'][:SHORT]}")
     elif own := (rows[0].get("request") or {}).get("own"):
         words.append(f"read from {own['path']}")
     first = min(map(_created, rows))

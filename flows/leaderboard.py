@@ -12,6 +12,7 @@ from evaluation.intervals import mean_interval
 from evaluation.metrics import METRICS
 from evaluation.multilabel import MULTILABEL_METRICS
 from flows.half_widths import in_words, over_documents, wider
+from flows.words import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -87,7 +88,7 @@ class Summary:
     @property
     def label(self) -> str:
         """The method, how many settings were tried if it was tuned, and what tells it from its other summaries."""
-        words = [*([f"{self.trials} trials"] if self.trials else []), *self.apart]
+        words = [*([counted(self.trials, "trial")] if self.trials else []), *self.apart]
         return f"{self.method} ({', '.join(words)})" if words else self.method
 
     def holds(self, row: Mapping[str, Any]) -> bool:

@@ -15,6 +15,7 @@ from flows.deployments import QUICK, DataSets, Methods, Protocols, Seeds, Trials
 from flows.engine import task_runner
 from flows.home import home_folder
 from flows.run_names import run_name
+from flows.words import counted
 from tasks import InputError
 
 NAME = "nightly"
@@ -54,5 +55,7 @@ def nightly(
     create_markdown_artifact(text, key="nightly", description="Tonight against the last night")
     n_worse = sum(change.is_worse() or change.is_slower(slower) for change in changes)
     if n_worse and not state.is_failed():
-        return Failed(name="Regressed", message=f"{n_worse} of {len(changes)} methods got worse or slower")
+        return Failed(
+            name="Regressed", message=f"{n_worse} of {counted(len(changes), 'method')} got worse or slower"
+        )
     return state

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from flows.rankings import Cell, compare, per_query
+from flows.words import counted
 from tasks.store import Store
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def render(cells: Sequence[Cell], rows: Rows, outside: Rows, store: Store) -> No
                 console, "ranker", (*HEADINGS.values(), *(["p"] if tests else []), "s"), table, MAY_GO
             )
             if tests:
-                pairs = "1 pair" if len(tests) == 1 else f"{len(tests)} pairs"
+                pairs = counted(len(tests), "pair")
                 console.print(
                     "p: paired randomisation test of MAP against the first, with Holm's correction over "
                     f"{pairs}; {SIGNIFICANT} below {LEVEL}."

@@ -15,6 +15,7 @@ from flows import spool
 from flows.cells import Index
 from flows.engine import AnyCell
 from flows.squares import Square
+from flows.words import counted
 from tasks import ingest, tracebacks
 from tasks.isolate import warm
 from tasks.store import Store, locked
@@ -191,7 +192,7 @@ class Recorder(ABC, Generic[AnyCell]):
     def _send(self) -> None:
         n_sent, refused = spool.send(self.home, self.tracker)
         if n_sent:
-            log.info("sent %d runs that had to wait to MLflow", n_sent)
+            log.info("sent %s that had to wait to MLflow", counted(n_sent, "run"))
         for name, reason in refused.items():
             log.warning("MLflow refused the run %s of the spool: %s", name, reason)
 
@@ -207,8 +208,8 @@ class Recorder(ABC, Generic[AnyCell]):
         if waiting := self._waiting():
             reason = " ".join(str(self._failure[1]).split()) if self._failure else "it refuses them"
             log.warning(
-                "%d runs wait in %s for MLflow (%s); the next run sends them, or: textbench send",
-                len(waiting), spool.folder(self.home), reason,
+                "%s in %s for MLflow (%s); the next run sends what waits, or: textbench send",
+                counted(len(waiting), "run waits", "runs wait"), spool.folder(self.home), reason,
             )  # fmt: skip
 
     def _finish(self, cell: AnyCell, error: str | None) -> None:
@@ -230,8 +231,8 @@ class Recorder(ABC, Generic[AnyCell]):
         self._settle()
         n_failed = sum(result["error"] is not None for result in rows.values())
         if n_failed:
-            return Failed(message=f"{n_failed} of {self._n_cells} cells failed")
-        return Completed(message=f"{self._n_cells} cells")
+            return Failed(message=f"{n_failed} of {counted(self._n_cells, 'cell')} failed")
+        return Completed(message=counted(self._n_cells, "cell"))
 
     def _finished(self, cell: AnyCell, error: str | None) -> dict[str, Any]:
         cached = cell.key in self._stored

@@ -273,7 +273,7 @@ def test_runs_wait_for_a_server_that_is_dead_or_slow_and_are_sent_once(
     (faults.work / "mlflow.yaml").write_text("when_down: spool\n")
     rows, errors = faults.run("-m", "binary", "--trials", "2", variables=address)  # nobody listens
     assert [(row["error"], row["run_id"]) for row in rows] == [(None, None)]
-    assert "1 runs wait" in errors
+    assert "1 run waits" in errors
     slow = http.server.ThreadingHTTPServer(("127.0.0.1", port), Slow)
     slow.daemon_threads = True
     threading.Thread(target=slow.serve_forever, daemon=True).start()

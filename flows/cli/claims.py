@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from flows.words import counted
 from tasks import InputError
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ def _figure(found: "Measurement | None") -> str:
     if found is None:
         return "-"
     if found.comparisons:
-        return f"{len(found.comparisons)} pairs"
+        return counted(len(found.comparisons), "pair")
     half = "" if found.low is None or found.high is None else f" ±{(found.high - found.low) / 2:.2f}"
     if found.basis in ("seeds", "documents"):
         return f"{found.value:.2f}{half}"

@@ -8,6 +8,7 @@ import typer
 
 from flows.cli.output import FIGURES, check_file
 from flows.cli.take import take_run
+from flows.words import counted
 from tasks import InputError
 
 if TYPE_CHECKING:
@@ -151,11 +152,16 @@ def _print_pairs(console: "Console", dataset: str, compared: "Sequence[Pair]") -
         lines.append(Line(names, cells, "bold" if is_significant else ""))
     console.print(Text(f"{dataset}, {name}", style="italic"))
     print_table(console, "pair", COLUMNS, lines)
-    mean = "one run each" if first.n_runs == 1 else f"means over {first.n_runs} seeds, McNemar on the first"
+    mean = (
+        "one run each"
+        if first.n_runs == 1
+        else f"means over {counted(first.n_runs, 'seed')}, McNemar on the first"
+    )
     console.print(
         Text(
             f"{first.n_documents:,} test documents, {mean}. Interval and p: paired bootstrap over documents; "
-            f"both p Holm-corrected over {len(compared)} pairs. {SIGNIFICANT} p below {LEVEL}. Only one right: "
+            f"both p Holm-corrected over {counted(len(compared), 'pair')}. "
+            f"{SIGNIFICANT} p below {LEVEL}. Only one right: "
             "documents that the first, and that the second alone gets right.",
             style="dim",
         )

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from flows.words import counted
 from tasks import InputError
 
 LISTED = 20
@@ -56,11 +57,7 @@ def forget(
             raise InputError("forget takes runs away and cannot ask here; add --yes")
         typer.confirm("Forget them?", abort=True)
     forgetting.forget(home, rows)
-    print(f"Forgot {_runs(len(rows))}. The same command as before records what is stored again.")
-
-
-def _runs(n: int) -> str:
-    return "1 run" if n == 1 else f"{n} runs"
+    print(f"Forgot {counted(len(rows), 'run')}. The same command as before records what is stored again.")
 
 
 def _say(home: Path, rows: Sequence[dict[str, Any]]) -> None:
@@ -76,7 +73,7 @@ def _say(home: Path, rows: Sequence[dict[str, Any]]) -> None:
     tracker = tracker_of(home)
     n_tracked = sum(is_in_mlflow(row, tracker) for row in rows)
     n_waiting = sum(len(waiting(home, row)) for row in rows)
-    places = [f"{_runs(len(rows))} from the index"]
+    places = [f"{counted(len(rows), 'run')} from the index"]
     places += [f"{n_tracked} from MLflow (marked deleted)"] if n_tracked else []
     places += [f"{n_waiting} from the spool"] if n_waiting else []
     print(f"To go: {', '.join(places)}.")

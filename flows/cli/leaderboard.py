@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from flows.cli.output import FIGURES, check_file
+from flows.words import counted
 from tasks import InputError
 
 TABLE = "table"
@@ -118,10 +119,8 @@ def _mlflow_rows(home: Path) -> Sequence[Mapping[str, Any]]:
     tracker.prepare()
     rows = [{"on_border": []} | row for row in tracker.runs()]
     if n := tracker.n_foreign:
-        said = "1 run that is" if n == 1 else f"{n} runs that are"
-        print(
-            f"textbench: {said} not textbench's passed over in {tracker.settings.experiment}", file=sys.stderr
-        )
+        said = f"{counted(n, 'run')} of others in {tracker.settings.experiment} passed over"
+        print(f"textbench: {said}", file=sys.stderr)
     return told_apart(home, rows)
 
 

@@ -2,6 +2,8 @@
 
 import typer
 
+from flows.words import counted
+
 
 def send() -> None:
     """Send runs that waited for a tracking server which did not answer (`when_down: spool` in mlflow.yaml).
@@ -24,7 +26,7 @@ def send() -> None:
         )
         return
     n_sent, refused = spool.send(home, Tracker(settings))
-    typer.echo(f"sent {n_sent} runs to {settings.tracking_uri}")
+    typer.echo(f"sent {counted(n_sent, 'run')} to {settings.tracking_uri}")
     for name, reason in refused.items():
         typer.echo(f"textbench: {spool.folder(home) / name}.json: {reason}", err=True)
     if refused:

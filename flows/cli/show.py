@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.cli.take import DataSet, OfProtocol, RunName, take_run
+from flows.words import counted
 from tasks import InputError
 from tasks.own_source import named
 
@@ -246,7 +247,8 @@ def audit_in_words(audit: Mapping[str, Any]) -> list[str]:
         )
     if mixed["texts"]:
         lines.append(
-            f"{mixed['texts']:,} texts occur under several labels, in {mixed['documents']:,} documents."
+            f"{counted(mixed['texts'], 'text occurs', 'texts occur')} under several labels, "
+            f"in {counted(mixed['documents'], 'document')}."
         )
     if untrained["documents"]:
         names = ", ".join(map(named, untrained["classes"]))

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flows.words import counted
 from tasks import InputError
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def run_flow(
         rows = progress.rows()
     if len(rows) < len(cells):
         raise ServerError(
-            f"{len(cells) - len(rows)} of {len(cells)} cells were not finished: {state.message}"
+            f"{len(cells) - len(rows)} of {counted(len(cells), 'cell')} not finished: {state.message}"
         )
     if state.is_failed() and not any(row["error"] for row in rows):  # a curve could not be recorded
         raise ServerError(f"{str(state.message).partition(chr(10))[0]}; the same command goes on")

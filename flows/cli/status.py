@@ -4,6 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
+from flows.words import counted
+
 
 def status(json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False) -> None:
     """Say where the Prefect server, its worker and MLflow's page are, whether they answer, and if runs wait.
@@ -31,7 +33,8 @@ def status(json: Annotated[bool, typer.Option("--json", help="Print one line of 
 
 def _line(name: str, state: dict[str, Any]) -> str:
     if name == "spool":
-        return f"{state['waiting']} runs wait in {state['folder']}; textbench send sends them to MLflow"
+        waiting = counted(state["waiting"], "run waits", "runs wait")
+        return f"{waiting} in {state['folder']}; to send to MLflow: textbench send"
     if state["address"] is None and state["configured"]:
         return "is not used: tracking_uri is none"
     if state["address"] is None:

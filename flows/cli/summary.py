@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flows.words import counted
+
 if TYPE_CHECKING:
     from flows.cells import Cell
 
@@ -27,7 +29,7 @@ def print_plan(home: Path, cells: "Sequence[Cell]", as_json: bool) -> None:
             names = ("dataset", "method", "protocol", "seed", "trials")
             print(json.dumps({name: getattr(cell, name) for name in names} | {"estimated_seconds": value}))
         return
-    table = Table("data set", "method", "seed", "estimate", title=f"{len(cells)} cells")
+    table = Table("data set", "method", "seed", "estimate", title=counted(len(cells), "cell"))
     for cell, value in zip(cells, seconds, strict=True):
         text = "unknown" if value is None else "stored" if value == 0 else f"{value:.0f} s"
         table.add_row(cell.dataset, cell.method, str(cell.seed), text)
@@ -36,7 +38,8 @@ def print_plan(home: Path, cells: "Sequence[Cell]", as_json: bool) -> None:
     known = sum(value for value in seconds if value)
     unknown = sum(value is None for value in seconds)
     console.print(
-        f"About {known:.0f} s of computing" + (f", and {unknown} cells never timed here." if unknown else ".")
+        f"About {known:.0f} s of computing"
+        + (f", and {counted(unknown, 'cell')} never timed here." if unknown else ".")
     )
 
 

@@ -12,6 +12,7 @@ import typer
 
 from flows.cli.output import check_file
 from flows.cli.voice import note
+from flows.words import counted
 from tasks import InputError
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ def _write_features(model: "Model", documents: "Sequence[Text]", out: Path, as_j
     if as_json:
         print(json.dumps(about))
     else:
-        print(f"Wrote {out}: {n_documents} documents, {n_features} features.")
+        print(f"Wrote {out}: {counted(n_documents, 'document')}, {counted(n_features, 'feature')}.")
 
 
 def _write_columns(stream: TextIO, documents: "Sequence[Text]", names: Sequence[str], features: Any) -> None:

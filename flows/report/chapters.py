@@ -26,6 +26,7 @@ from flows.report.charts import Figure
 from flows.report.evidence import Evidence
 from flows.report.tables import LOCAL, RECORDED, Table, slug
 from flows.verdict import the_others
+from flows.words import counted
 
 if TYPE_CHECKING:
     from flows.claims import Entry
@@ -111,7 +112,7 @@ def nothing_here(evidence: Evidence) -> str:
     if evidence.failed:
         one, n = evidence.failed[0], len(evidence.failed)
         return (
-            f"Everything that was run here failed ({n} cell{'s' if n > 1 else ''}); first {one['dataset']} "
+            f"Everything that was run here failed ({counted(n, 'cell')}); first {one['dataset']} "
             f"{one['method']}: {one['error']}. Mend that, and run the same command again; textbench doctor looks for "
             "what is missing."
         )
@@ -184,10 +185,14 @@ def _by_ranks(found: Sequence[Board]) -> list[str]:
     )
     if behind := sum(bool(board.ahead) for board in found):
         lines.append(
-            f"On {behind} of {len(found)} boards a recorded method is better than all that was run here."
+            f"On {behind} of {counted(len(found), 'board')} a recorded method is better than all that was run here."
         )
     listed = ", ".join(f"{label} on {n}" for label, n in count.most_common(3))
-    return [*lines, f"Best or tied with the best, of {len(found)} boards: {listed}."] if listed else lines
+    return (
+        [*lines, f"Best or tied with the best, of {counted(len(found), 'board')}: {listed}."]
+        if listed
+        else lines
+    )
 
 
 def _as_good(board: Board) -> str:
@@ -345,7 +350,8 @@ def _made(evidence: Evidence, boards_here: Sequence[Board], entries: "Sequence[E
     if kept:
         sections.append(Section("recorded-numbers", "Recorded numbers", RECORDED, tables=kept))
     answer = [
-        f"{n_local} local runs, {n_kept} recorded figures, {len(found)} data sets audited: for each, protocol, "
+        f"{counted(n_local, 'local run')}, {counted(n_kept, 'recorded figure')}, "
+        f"{counted(len(found), 'data set')} audited: for each, protocol, "
         "seeds, settings, versions, sha256 of the data, and the command that makes it again."
     ]
     return Chapter("made", "How was each number made?", answer, sections=sections)

@@ -7,6 +7,7 @@ from flows.curves import Curve, summarise
 from flows.leaderboard import HEADINGS, scale, unit
 from flows.report.evidence import Evidence
 from flows.report.tables import LOCAL, NOTHING, Cell, Table, slug
+from flows.words import counted
 
 LINES = 10  # that a figure of curves can tell apart
 
@@ -25,7 +26,8 @@ def _newest(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     for row in sorted(rows, key=lambda row: row["created"]):
         labels, trials = row["request"]["labels"], int(row["trials"])
         drawn = " stratified" if labels.get("stratified") else ""
-        method = f"{row['method']}{f' ({trials} trials)' if trials else ''}{drawn}"
+        tuned = f" ({counted(trials, 'trial')})" if trials else ""
+        method = f"{row['method']}{tuned}{drawn}"
         place = (method, row["seed"], labels["budget"], labels.get("draw", 0))
         places[place] = dict(row) | {"method": method, "labels": labels}
     return list(places.values())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from evaluation.verdicts import Kind
 from flows.leaderboard import HEADINGS
 from flows.report.tables import LOCAL, NOTHING, RECORDED, Cell, Table, number
+from flows.words import counted
 
 if TYPE_CHECKING:
     from flows.claims import Entry
@@ -104,7 +105,7 @@ def _measured(found: "Measurement | None") -> list[Cell]:
     if found is None:
         return [NOTHING] * 4
     if found.comparisons:
-        return [Cell(f"{len(found.comparisons)} pairs", ""), NOTHING, NOTHING, Cell("paired tests")]
+        return [Cell(counted(len(found.comparisons), "pair"), ""), NOTHING, NOTHING, Cell("paired tests")]
     return [*(number(value) for value in (found.value, found.low, found.high)), Cell(found.basis)]
 
 
