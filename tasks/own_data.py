@@ -51,6 +51,7 @@ class OwnData:
 
     `path` is made absolute. `label_separator` splits a label into several; `split_column` holds train, test or
     validation; without it `test_size` of the documents (0.3 unless said otherwise) are drawn for the test by `seed`.
+    `name` is what the data set is called, that of the file unless said otherwise.
     `separator` parts the columns of a CSV or TSV file, `encoding` is that of text; None is the kind's own, and UTF-8.
     """
 
@@ -63,6 +64,7 @@ class OwnData:
     seed: int = 0
     separator: str | None = None
     encoding: str | None = None
+    name: str | None = None
 
     def __post_init__(self) -> None:
         try:
@@ -80,6 +82,10 @@ class OwnData:
                 f"--data must have a name that UTF-8 can write, got {named(self.path)}; rename it"
             )
         reader = reader_of(Path(self.path))
+        if self.name is not None and (data_name(self.name) != self.name or extension_of(Path(self.name))):
+            raise InputError(
+                f"--name must be letters, digits and single hyphens, at most {MAX_NAME} of them, got {shown(self.name)}"
+            )
         self._check_columns()
         self._check_text()
         if self.test_size is not None and not 0 < self.test_size < 1:
@@ -144,7 +150,7 @@ def column_separator(said: str | None) -> str | None:
 def reference(own: OwnData) -> Reference:
     """Return the corpus artifact of the user's documents; a changed file is another artifact."""
     own.check()
-    params = {"own": asdict(own), "digest": digest(own.path), "dataset": data_name(own.path)}
+    params = {"own": asdict(own), "digest": digest(own.path), "dataset": own.name or data_name(own.path)}
     return refer("tasks.own_data:compute", params, stage="ingest")
 
 
@@ -209,7 +215,7 @@ def load(own: OwnData, sha256: str | None = None) -> Corpus:
         test_texts=[documents.texts[i] for i in test],
         test_targets=targets[test],
         target_names=names,
-        name=data_name(path),
+        name=own.name or data_name(path),
         notes=" ".join(filter(None, [f"Read from {named(path.name)}.", note, documents.note])),
         train_ids=[documents.ids[i] for i in train],
         test_ids=[documents.ids[i] for i in test],

@@ -14,9 +14,10 @@ from scipy.sparse import csr_matrix
 
 from flows.cells import Index, Request, estimate, plan
 from flows.compare import runs_of_methods
-from flows.corpora import choose_datasets, newest, told_apart
+from flows.corpora import choose_datasets, documents_in, newest, told_apart
 from flows.leaderboard import FORMATS, latest, summarise
 from flows.measure import Results
+from flows.runs import command_of
 from flows.verdict import verdicts
 from tasks import InputError, ingest
 from tasks.datasets import Corpus
@@ -213,3 +214,32 @@ def test_no_two_contents_collide(a: list[str], b: list[str], c: list[str], d: li
         for train, test in ((a, b), (c, d))
     )  # fmt: skip
     assert (one == other) == ((a, b) == (c, d))
+
+
+def test_data_is_called_what_it_is_to_be_called(tmp_path: Path) -> None:
+    """The name is the data set's in plans and commands; the documents are the same whatever they are called."""
+    path = tmp_path / "data.csv"
+    path.write_text(CSV)
+    asked = [
+        Request([], ["tfidf"], own={"path": str(path), "name": name}) for name in (None, "stories", "r8")
+    ]
+    assert [plan(request)[0].dataset for request in asked] == ["data", "stories", "own-r8"]
+    assert "--name stories" in command_of(asked[1])
+    assert "--name" not in command_of(asked[0])
+    own = OwnData(str(path))
+    named = load(replace(own, name="stories"))
+    assert named.name == "stories"
+    assert ingest.documents_sha256(named) == ingest.documents_sha256(load(own))
+    home = tmp_path / "home"
+    places = [reference(replace(own, name=name)) for name in (None, "stories")]
+    assert len({documents_in(home, place) for place in places}) == 1
+
+
+@pytest.mark.parametrize("name", ["", "data (2)", "a b", "a/b", "-a", "é", "x" * 200, "data.csv"])
+def test_a_name_that_tables_could_mistake_is_refused(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text(CSV)
+    with pytest.raises(
+        InputError, match=r"--name must be letters, digits and single hyphens, at most \d+ of them"
+    ):
+        reference(OwnData(str(path), name=name))

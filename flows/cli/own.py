@@ -40,6 +40,10 @@ def own_options(
     encoding: Annotated[
         str | None, typer.Option(help="With --data: such as utf-16 or latin-1.", show_default="utf-8")
     ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(help="With --data: what tables call your documents.", show_default="the file's name"),
+    ] = None,
 ) -> dict[str, Any] | None:
     """Return the fields of `tasks.own_data.OwnData` that are asked for, None without --data.
 
@@ -50,7 +54,7 @@ def own_options(
     if path is not None:
         return {"path": str(path)} | options
     defaults = inspect.signature(own_options).parameters
-    if given := [name for name, value in options.items() if value != defaults[name].default]:
+    if given := [option for option, value in options.items() if value != defaults[option].default]:
         raise InputError(f"--{given[0].replace('_', '-')} describes your own documents and needs --data")
     return None
 
