@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -163,26 +164,36 @@ def test_its_runs_are_found_in_mlflow_and_compared(tabs: dict[str, Any], finishe
 
 
 def test_metrics_and_seconds_are_seen_at_1400_pixels(
-    browsers: dict[str, Any], pages: dict[str, str], finished: str
+    browsers: dict[str, Any], pages: dict[str, str], finished: str, tmp_path: Path
 ) -> None:
     """With MLflow's own columns at first sight, its assistant beside them."""
     tab = browsers["mlflow"].new_page(viewport={"width": 1400, "height": 900})
     tab.set_default_timeout(PATIENCE)
     # As one who comes by the list of experiments.
     tab.goto(pages["mlflow"].partition("&viewStateShareKey")[0])
-    tab.get_by_role("link", name="Runs with the columns that matter").click()
-    expect(tab.get_by_role("link", name="r8 binary seed 0").first).to_be_visible()
-    right = tab.locator(".ag-body-viewport").bounding_box()
+    with tab.expect_popup() as opened:
+        tab.get_by_role("link", name="Runs with the columns that matter").click()
+    shown = opened.value
+    shown.set_default_timeout(PATIENCE)
+    row = shown.get_by_role("link", name="r8 binary seed 0").first
+    expect(row).to_be_visible(timeout=PATIENCE)
+    shown.screenshot(path=tmp_path / "runs.png")
+    right = shown.locator(".ag-body-viewport").bounding_box()
     for column in ("accuracy", "macro_f1", "seconds"):
-        found = tab.locator(f'.ag-header-cell[col-id="metrics.`{column}`"]').bounding_box()
+        found = shown.locator(f'.ag-header-cell[col-id="metrics.`{column}`"]').bounding_box()
         assert found["x"] + found["width"] <= right["x"] + right["width"], column
     tab.close()
 
 
 def test_a_label_budget_curve_is_a_line_over_steps(tabs: dict[str, Any], pages: dict[str, str]) -> None:
     tab = tabs["mlflow"]
-    tab.goto(f"{pages['mlflow'].partition('#')[0]}#/experiments?workflowType=machine_learning")
-    tab.get_by_role("link", name="textbench-curves").first.click()
+    root = pages["mlflow"].partition("#")[0]
+    asked = f"{root}api/2.0/mlflow/experiments/get-by-name?experiment_name=textbench-curves"
+    with urllib.request.urlopen(asked) as answer:
+        experiment = json.load(answer)["experiment"]["experiment_id"]
+    tab.goto(
+        f"{root}#/experiments/{experiment}/runs?workflowType=machine_learning&viewStateShareKey=textbench"
+    )
     tab.get_by_role("link", name="r8 binary by labels").first.click()
     tab.get_by_role("tab", name="Model metrics").click()
     expect(tab.locator(".js-plotly-plot .scatterlayer .trace").first).to_be_visible()
