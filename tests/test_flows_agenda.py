@@ -14,7 +14,7 @@ from flows import engine
 from flows.agenda import Agenda
 from flows.cells import Request, plan
 from flows.squares import Square
-from tasks import own_data, recipe
+from tasks import definitions, own_data, recipe
 from tasks.isolate import CellError
 from tasks.recipe import Reference
 from tasks.store import Store
@@ -220,7 +220,7 @@ def test_a_plan_follows_imports_and_reads_documents_once_however_many_cells_it_h
         real = getattr(module, name)
         monkeypatch.setattr(module, name, lambda *given: made.update([name]) or real(*given))
 
-    for module, name in ((recipe, "_trace"), (recipe, "fingerprint"), (own_data, "reference")):
+    for module, name in ((definitions, "trace"), (recipe, "fingerprint"), (own_data, "reference")):
         counted(module, name)
     found = []
     for n_seeds in (50, 100):
@@ -230,7 +230,7 @@ def test_a_plan_follows_imports_and_reads_documents_once_however_many_cells_it_h
         assert len({cell.key for cell in cells}) == 2 * n_seeds
         found.append(dict(made))
     assert found[0]["reference"] == found[1]["reference"] == 1
-    assert found[0]["_trace"] == found[1]["_trace"]
+    assert found[0]["trace"] == found[1]["trace"]
     assert found[1]["fingerprint"] - found[0]["fingerprint"] == 3 * 100
 
 

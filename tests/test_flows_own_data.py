@@ -50,7 +50,7 @@ def test_a_csv_file_is_compared_shown_exported_and_labelled(
     textbench("export", "last", "-o", str(model), home=home)
     (tmp_path / "new.txt").write_text(documents[0][0])
     labelled, _ = textbench("transform", str(model), str(tmp_path / "new.txt"), home=home)
-    assert labelled.partition("\t")[0] == documents[0][1]
+    assert next(csv.DictReader(labelled.splitlines()))["label"] == documents[0][1]
 
     path.write_text(path.read_text().replace("earn", "profit"))
     changed = rows_of(textbench(*command, home=home)[0])[0]
@@ -94,7 +94,7 @@ def test_several_labels_from_json_lines(home: Path, documents: list[tuple[str, s
     textbench("export", "last", "-o", str(model), home=home)
     (tmp_path / "new.txt").write_text(documents[0][0])
     labelled, _ = textbench("transform", str(model), str(tmp_path / "new.txt"), home=home)
-    assert set(labelled.partition("\t")[0].split(", ")) <= {
+    assert set(next(csv.DictReader(labelled.splitlines()))["label"].split(";")) <= {
         "short",
         "long",
         *(label for _, label in documents),

@@ -55,6 +55,31 @@ def test_contract(corpora: dict[str, Corpus], name: str) -> None:
     assert catalogue.dataset(name).description.endswith(".")
 
 
+WORD = re.compile("[A-Za-z]{4,}")
+
+
+@pytest.mark.parametrize("name", sorted(PINS))
+def test_ids_lead_back_to_the_source(corpora: dict[str, Corpus], name: str) -> None:
+    """First, middle and last document are found in the archive under their ids, which no two documents share."""
+    corpus, is_reuters = corpora[name], name.startswith("reuters")
+    assert corpus.train_ids is not None and corpus.test_ids is not None
+    assert len({*corpus.train_ids, *corpus.test_ids}) == len(corpus.train_texts) + len(corpus.test_texts)
+    if name == "imdb":
+        archive = catalogue.dataset("imdb").load().ARCHIVE
+    else:
+        archive = _reuters.ARCHIVE if is_reuters else _newsgroups.ARCHIVE
+    wanted = {}
+    for ids, texts in ((corpus.train_ids, corpus.train_texts), (corpus.test_ids, corpus.test_texts)):
+        wanted |= {ids[i]: texts[i] for i in (0, len(ids) // 2, len(ids) - 1)}
+    for member, content in archives.read(archive):
+        plain = content.decode("iso-8859-1")
+        stories = dict(re.findall(r'NEWID="(\d+)">(.*?)</REUTERS>', plain, re.S)) if is_reuters else {}
+        sources = stories or {id: plain for id in wanted if member.endswith(id)}
+        for id in wanted.keys() & sources.keys():
+            assert set(WORD.findall(wanted.pop(id))) <= set(WORD.findall(sources[id]))
+    assert not wanted
+
+
 def test_reuters90_has_the_published_counts_of_its_largest_topics(corpora: dict[str, Corpus]) -> None:
     """Joachims, Text categorization with support vector machines, 1998; Debole and Sebastiani, 2005."""
     corpus = corpora["reuters90"]

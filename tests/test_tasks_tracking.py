@@ -25,6 +25,7 @@ from tasks.tracking import (
     Settings,
     Tracker,
     TrackingError,
+    data_tag,
     git_commit,
     read_settings,
 )
@@ -534,3 +535,25 @@ def test_the_commit_is_forty_digits_or_unknown(monkeypatch: pytest.MonkeyPatch, 
     assert git_commit() == "unknown"
     monkeypatch.setenv("PATH", "")
     assert git_commit() == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("file", "tag"),
+    [
+        ("20news-bydate.tar.gz", "sha256.20news-bydate.tar.gz"),
+        ("my data (v2).csv", "sha256.my data :28v2:29.csv"),
+        ("a:b/c\n.csv", "sha256.a:3ab:2fc:0a.csv"),
+        ("отзывы 🙂.csv", "sha256.отзывы :f0:9f:99:82.csv"),
+    ],
+)
+def test_a_file_of_any_name_has_a_tag_that_mlflow_takes(file: str, tag: str) -> None:
+    from mlflow.utils.validation import _validate_tag_name
+
+    assert data_tag(file) == tag
+    _validate_tag_name(tag)
+
+
+def test_long_names_have_tags_of_their_own() -> None:
+    tags = {data_tag("(" * 250 + end) for end in "ab"}
+    assert len(tags) == 2
+    assert max(map(len, tags)) <= 250
