@@ -42,6 +42,8 @@ def ceilings(
     support = counts.sum(axis=0)
     n_relevant = np.array([np.count_nonzero(train_targets == c) for c in classes])
     bounds = _bounds_of_labels(counts, n_relevant > 0) | _bounds_of_rankings(support, n_relevant)
+    n_classes = len(np.union1d(train_targets, classes))
+    bounds |= _bounds_of_class_rankings(counts, n_relevant > 0, n_classes)
     return {name: bounds[name] for name in METRICS if name in bounds}
 
 
@@ -62,6 +64,17 @@ def _bounds_of_labels(counts: np.ndarray, trained: np.ndarray) -> dict[str, floa
         "macro_precision": float(purity.max(axis=0).mean()),
         # Macro-recall is a sum over documents of 1/(size of the class), so each group chooses for itself.
         "macro_recall": float((reachable / support).max(axis=1).sum() / len(support)),
+    }
+
+
+def _bounds_of_class_rankings(counts: np.ndarray, trained: np.ndarray, n_classes: int) -> dict[str, float]:
+    """Bounds of what ranks the classes: each group's trained classes by their documents, the others tied at the end."""
+    known = -np.sort(-counts[:, trained], axis=1).sum(axis=0)[None, :]
+    ranks = np.arange(1, known.shape[1] + 1)
+    n, n_unknown = counts.sum(), counts[:, ~trained].sum()
+    return {
+        "lraps": float(((known / ranks).sum() + n_unknown / n_classes) / n),
+        "coverage_error": float(((known * ranks).sum() + n_unknown * n_classes) / n),
     }
 
 
@@ -116,6 +129,7 @@ def multilabel_ceilings(
     group_of = np.unique(test_groups, return_inverse=True)[1]
     bounds = _bounds_of_decisions(_grouped(labels, group_of), np.bincount(group_of), trained)
     bounds |= _bounds_of_short_lists(labels, group_of, trained) | _bounds_of_label_rankings(labels, trained)
+    bounds["accuracy"] = _best_exact(labels, group_of, trained)
     return {name: bounds[name] for name in MULTILABEL_METRICS if name in bounds}
 
 
@@ -124,6 +138,15 @@ def _grouped(values: np.ndarray, group_of: np.ndarray) -> np.ndarray:
     total = np.zeros((group_of.max() + 1, values.shape[1]), dtype=np.float64)
     np.add.at(total, group_of, values)
     return total
+
+
+def _best_exact(labels: np.ndarray, group_of: np.ndarray, trained: np.ndarray) -> float:
+    """The share of documents that get just their labels, each group being given its commonest set of trained ones."""
+    possible = ~labels[:, ~trained].any(axis=1)
+    sets, counts = np.unique(np.column_stack([group_of, labels])[possible], axis=0, return_counts=True)
+    best = np.zeros(group_of.max() + 1)
+    np.maximum.at(best, sets[:, 0].astype(int), counts)
+    return float(best.sum() / len(labels))
 
 
 def _bounds_of_decisions(counts: np.ndarray, n_in_group: np.ndarray, trained: np.ndarray) -> dict[str, float]:

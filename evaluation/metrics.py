@@ -1,9 +1,10 @@
 """The metrics where a document has one label, each one function and one line of `METRICS`.
 
-A metric needs either `labels`, and is called `f(y_true, y_pred)` with integer class ids of shape (n,), or
-`neighbours`, and is called `f(queries)` with the per-query arrays of
-`evaluation.by_example.search_by_example`. Both return a fraction 0..1. Several labels a document have their
-own metrics, `evaluation.multilabel`.
+A metric needs `labels`, and is called `f(y_true, y_pred)` with integer class ids of shape (n,); or `neighbours`, and
+is called `f(queries)` with the per-query arrays of `evaluation.by_example.search_by_example`: a ranking of training
+documents; or `scores`, and is called `f(y_true, scores)` with a decision value for every class, (n, n_classes): a
+ranking of the classes. All but coverage error return a fraction 0..1. Several labels a document have their own
+metrics, `evaluation.multilabel`.
 
 The macro averages run over the classes that occur in y_true or in y_pred, scikit-learn's rule: a class that
 no test document has and nothing predicts is left out, one that is only predicted counts as 0. A rate whose
@@ -75,6 +76,29 @@ def macro_recall(y_true: "np.ndarray", y_pred: "np.ndarray") -> float:
     return float(recall_score(y_true, y_pred, average="macro", zero_division=0))
 
 
+def lraps(y_true: "np.ndarray", scores: "np.ndarray") -> float:
+    """Label ranking average precision (LRAPS): the mean of 1 / rank of a document's class by decision value.
+
+    y_true (n,) ints; scores (n, n_classes) floats. A class that shares its value has the worst rank of the tied.
+    """
+    from evaluation.label_ranking import label_ranking_average_precision
+
+    return float(label_ranking_average_precision(_indicator(y_true, scores), scores).mean())
+
+
+def coverage_error(y_true: "np.ndarray", scores: "np.ndarray") -> float:
+    """Coverage error: the mean rank of a document's class by decision value, 1 at best; ties as for `lraps`."""
+    from evaluation.label_ranking import coverage
+
+    return float(coverage(_indicator(y_true, scores), scores).mean())
+
+
+def _indicator(y_true: "np.ndarray", scores: "np.ndarray") -> "np.ndarray":
+    import numpy as np
+
+    return y_true[:, None] == np.arange(scores.shape[1])
+
+
 def mean_average_precision(queries: "QueryScores") -> float:
     """Mean average precision (MAP): the mean over queries of average precision down the whole ranking."""
     return float(queries.average_precision.mean())
@@ -112,6 +136,8 @@ _METRICS = (
     Metric("weighted_f1", "F1, mean over classes weighted by documents", weighted_f1, "labels"),
     Metric("macro_precision", "precision, plain mean over classes", macro_precision, "labels"),
     Metric("macro_recall", "recall, plain mean over classes", macro_recall, "labels"),
+    Metric("lraps", "1 / rank of the class among the classes", lraps, "scores"),
+    Metric("coverage_error", "rank of the class among the classes", coverage_error, "scores", False),
     Metric("map", "mean average precision, retrieval by example", mean_average_precision, "neighbours"),
     Metric("precision_at_1", "same class among the nearest 1", precision_at_1, "neighbours"),
     Metric("precision_at_3", "same class among the nearest 3", precision_at_3, "neighbours"),
@@ -126,6 +152,11 @@ def score_labels(y_true: "np.ndarray", y_pred: "np.ndarray") -> dict[str, float]
     """Every metric that needs labels, by name; y_true, y_pred (n,) ints with n >= 1, else ValueError."""
     _check_labels(y_true, y_pred)
     return {name: m.function(y_true, y_pred) for name, m in METRICS.items() if m.needs == "labels"}
+
+
+def score_classes(y_true: "np.ndarray", scores: "np.ndarray") -> dict[str, float]:
+    """Every metric that needs decision values, by name; y_true (n,) ints, scores (n, n_classes) floats."""
+    return {name: m.function(y_true, scores) for name, m in METRICS.items() if m.needs == "scores"}
 
 
 def score_neighbours(queries: "QueryScores") -> dict[str, float]:

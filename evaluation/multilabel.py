@@ -14,7 +14,7 @@ Source: Manning, Raghavan, Schuetze, Introduction to Information Retrieval (2008
 for the rankings see `evaluation.label_ranking`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -77,6 +77,13 @@ def macro_f1(Y_true: "Indicator", Y_pred: "Indicator") -> float:
     return float(f1[occurs].mean()) if occurs.any() else 0.0
 
 
+def accuracy(Y_true: "Indicator", Y_pred: "Indicator") -> float:
+    """Subset accuracy: the share of documents that are given all of their labels and no other."""
+    from sklearn.metrics import accuracy_score
+
+    return float(accuracy_score(Y_true, Y_pred))
+
+
 def micro_f1(Y_true: "Indicator", Y_pred: "Indicator") -> float:
     """Micro-averaged F1: F1 of the pooled decisions."""
     both, predicted, support = (counts.sum() for counts in _counts(Y_true, Y_pred))
@@ -108,6 +115,7 @@ _METRICS = (
     Metric("micro_f1", "F1 of the pooled decisions", micro_f1, "decisions"),
     Metric("macro_f1", "F1, plain mean over labels", macro_f1, "decisions"),
     Metric("weighted_f1", "F1, mean over labels weighted by documents", weighted_f1, "decisions"),
+    Metric("accuracy", "share of documents given just their labels", accuracy, "decisions"),
     Metric("micro_f1_zero", "F1 of the pooled decisions, threshold 0", micro_f1_zero, "scores"),
     Metric("macro_f1_zero", "F1, plain mean over labels, threshold 0", macro_f1_zero, "scores"),
     Metric("weighted_f1_zero", "F1, mean weighted by documents, threshold 0", weighted_f1_zero, "scores"),
@@ -153,6 +161,11 @@ def scored_metrics(*, several_labels: bool, is_classifier: bool) -> dict[str, Me
     if several_labels:
         return MULTILABEL_METRICS
     return {name: metric for name, metric in METRICS.items() if metric.needs == "labels" or not is_classifier}
+
+
+def is_of_several_labels(metrics: Mapping[str, float]) -> bool:
+    """Tell whether these are metrics of documents that may have several labels."""
+    return "micro_f1_zero" in metrics
 
 
 def score_multilabel(Y_true: "Indicator", scores: "np.ndarray", Y_pred: "Indicator") -> dict[str, float]:

@@ -17,6 +17,7 @@ from tasks import (
     featurize,
     ingest,
     labelled_features,
+    score,
     tune,
     vectorize,
 )
@@ -309,7 +310,12 @@ def result_row(cell: Cell, store: Store) -> dict[str, Any]:
     found = {
         "params": chosen["values"] | chosen["settings"] | ({"C": chosen["C"]} if chosen["C"] else {}),
         "on_border": chosen["on_border"],
-        "metrics": store.open(cell.references["evaluate"]).json("metrics"),
+        "metrics": score.metrics(store.open(cell.references["evaluate"])),
+        "scored_by": score.digest(),
+        "parts": {
+            name: round(seconds, 3)
+            for name, seconds in store.meta(cell.references["evaluate"])["parts"].items()
+        },
     }
     return row(cell) | found | spent(used, store)
 
@@ -342,6 +348,12 @@ class Index:
     def put(self, cell: Square, record: Mapping[str, Any]) -> None:
         """Record a row; it appears whole or not at all."""
         write_json(self.folder / f"{cell.key}.json", dict(record))
+
+    def amend(self, key: str, found: Mapping[str, Any]) -> None:
+        """Change some of what is recorded of a cell."""
+        path = self.folder / f"{key}.json"
+        if (record := self._read(path)) is not None:
+            write_json(path, record | dict(found))
 
     def rows(self) -> list[dict[str, Any]]:
         """Return every recorded row, with its `key`; its `dataset` is the name of its documents (`flows.corpora`)."""

@@ -13,6 +13,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evaluation.multilabel import is_of_several_labels
 from flows.answers import corpus_key, is_right, predictions, tally
 from flows.cells import Index
 from flows.corpora import choose_datasets, choose_methods
@@ -164,7 +165,7 @@ def pairs(home: Path, dataset: str, entrants: Sequence[Entrant], metric: str | N
 
     tables, seeds = _tables(home, entrants)
     first_row = next(iter(entrants[0].runs.values()))
-    metric = metric or ("accuracy" if "accuracy" in first_row["metrics"] else "micro_f1")
+    metric = metric or ("micro_f1" if is_of_several_labels(first_row["metrics"]) else "accuracy")
     tallies = {name: tally(runs, metric) for name, runs in tables.items()}
     draws = dict(zip(tallies, bootstrap(list(tallies.values())).T, strict=True))
     found = []

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from evaluation.multilabel import is_of_several_labels
 from flows.cells import Index
 from flows.corpora import newest
 from tasks import catalogue
@@ -21,7 +22,7 @@ def costs(run: "Run") -> dict[str, Any]:
 
     Empty for documents of several labels.
     """
-    if "accuracy" not in run.row["metrics"]:
+    if is_of_several_labels(run.row["metrics"]):
         return {}
     from tasks.ingest import read_corpus
 

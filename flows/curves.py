@@ -6,6 +6,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from evaluation.intervals import mean_interval
+from evaluation.multilabel import is_of_several_labels
 from evaluation.significance import holm, paired_t
 from flows.cells import Cell, Request, plan
 from flows.checks import check_shown_metric
@@ -92,7 +93,7 @@ def _point(budget: int, values: Sequence[float]) -> Point:
 
 
 def _ranking(rows: Sequence[Mapping[str, Any]]) -> str:
-    return "accuracy" if "accuracy" in rows[0]["metrics"] else "micro_f1"
+    return "micro_f1" if is_of_several_labels(rows[0]["metrics"]) else "accuracy"
 
 
 def verdicts(rows: Sequence[Mapping[str, Any]], metric: str | None = None) -> list[str]:

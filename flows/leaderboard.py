@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from evaluation.intervals import mean_interval
 from evaluation.metrics import METRICS
-from evaluation.multilabel import MULTILABEL_METRICS
+from evaluation.multilabel import MULTILABEL_METRICS, is_of_several_labels
 from flows.half_widths import in_words, over_documents, wider
 from flows.words import counted
 
@@ -355,7 +355,7 @@ def _of_seeds(summary: Summary) -> str:
 
 def columns(table: Sequence[Summary], metric: str | None) -> list[str]:
     """Return the metrics that a table shows, the one that ranks first."""
-    is_several = any("lraps" in summary.mean for summary in table)
+    is_several = any(is_of_several_labels(summary.mean) for summary in table)
     shown = SHOWN_SEVERAL if is_several else SHOWN
     return [metric, *(name for name in shown if name != metric)] if metric else list(shown)
 

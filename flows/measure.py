@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evaluation.claims import BAG_OF_WORDS, METHODS, OWN, PROBES, SECONDS, Claim, published
+from evaluation.multilabel import is_of_several_labels
 from evaluation.orders import ORDERS, Point, Sweep, comparisons, pairs
 from evaluation.verdicts import Comparison
 from flows.cells import Index
@@ -274,7 +275,7 @@ class Results:
         for row in self.rows:
             asked = row["request"]
             is_of_paper = (row["dataset"], row.get("paper")) == (claim.dataset_here, claim.paper)
-            if not is_of_paper or asked.get("probe") or "accuracy" not in row["metrics"]:
+            if not is_of_paper or asked.get("probe") or is_of_several_labels(row["metrics"]):
                 continue
             if isinstance(order, Sweep) and int(row["trials"]):
                 continue

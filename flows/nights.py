@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evaluation.multilabel import is_of_several_labels
 from flows.cells import Cell
 from flows.leaderboard import HEADINGS, scale
 from tasks.files import write_json
@@ -163,7 +164,7 @@ def _change(
         return Change(*name, "", None, None, note=f"no result {missing}")
     rows = [[night[seed][0] for seed in seeds] for night in (last, tonight)]
     tables = [[night[seed][1] for seed in seeds] for night in (last, tonight)]
-    metric = "accuracy" if "accuracy" in rows[1][0]["metrics"] else "micro_f1"
+    metric = "micro_f1" if is_of_several_labels(rows[1][0]["metrics"]) else "accuracy"
     if not _same_documents(*rows) or not all(_same_targets(*pair) for pair in zip(*tables, strict=True)):
         return Change(*name, metric, None, None, note="the test documents have changed")
     before, after = (tally(of_night, metric) for of_night in tables)

@@ -16,9 +16,9 @@ from flows.cells import Index
 from flows.engine import AnyCell
 from flows.squares import Square
 from flows.words import counted
-from tasks import ingest, tracebacks
+from tasks import ingest, score, tracebacks
 from tasks.isolate import warm
-from tasks.store import Store, locked
+from tasks.store import Artifact, Store, locked
 from tasks.tracking import ATTEMPT_TAG, CELL_TAG, CORPUS_TAG, Tracker, data_tag, git_commit, read_settings
 
 log = logging.getLogger("textbench.run")
@@ -259,7 +259,11 @@ class Recorder(ABC, Generic[AnyCell]):
 
     def _agrees(self, cell: AnyCell, record: dict[str, Any]) -> bool:
         # Opening the result verifies it: one that was damaged since is computed again here.
-        return record["metrics"] == self.store.open(cell.references["evaluate"]).json("metrics")
+        return self.is_scored(record, self.store.open(cell.references["evaluate"]))
+
+    def is_scored(self, record: Mapping[str, Any], result: Artifact) -> bool:
+        """Tell whether a record has the metrics that its stored result has today."""
+        return record.get("scored_by") == score.digest()
 
     def _sweep_tags(self) -> dict[str, str]:
         """Return one tag a sweep, for a run may be of several, and `sweep`, which MLflow's page groups runs by."""

@@ -1,6 +1,7 @@
 """The flow `retrieval`: rank every collection by every ranker, cached, tracked and resumable."""
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from flows.recording import Recorder
 from flows.run_names import run_name
 from tasks.leftovers import remove_leftovers
 from tasks.retrieve import N_FOLDS
-from tasks.store import Store
+from tasks.store import Artifact, Store
 from tasks.tracking import KIND_TAG, RETRIEVAL
 
 
@@ -65,6 +66,10 @@ class RankingRecorder(Recorder[Cell]):
     def tags(self, cell: Cell) -> dict[str, str]:
         """Return the tags of a cell's run; its kind keeps it apart from those of sweeps."""
         return super().tags(cell) | {KIND_TAG: RETRIEVAL}
+
+    def is_scored(self, record: Mapping[str, Any], result: Artifact) -> bool:
+        """Tell whether a record has the metrics that its stored result has."""
+        return bool(record["metrics"] == result.json("metrics"))
 
     def files(self, cell: Cell) -> dict[str, Path]:
         """Return the ranking in TREC's format, the measures of each query, and what was chosen."""

@@ -49,6 +49,8 @@ def empty_row(
         "params": dict(params),
         "on_border": [],
         "metrics": {},
+        "scored_by": None,
+        "parts": {},
         "seconds": {},
         "peak_mb": None,
         "run_id": None,

@@ -1,4 +1,7 @@
-"""Evaluate: train the probe with the chosen settings and read the test labels, once."""
+"""Evaluate: train the probe with the chosen settings, predict the test documents, and read the test labels, once.
+
+What is stored says everything of the predictions that a metric may ask; `tasks.score` computes the metrics from it.
+"""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -18,15 +21,18 @@ N_TOP = 5  # highest-scored labels that are kept of each document
 def reference(corpus: Reference, vectors: Reference, choice: Reference) -> Reference:
     """Return the result artifact of a tuned method.
 
-    Files: metrics.json, per_class.json, predictions.parquet, and the fitted probe's arrays. A row of predictions is a
-    document: its position, its id where the corpus has ids, target, predicted, margin, and its average precision as a
-    query; where documents have several labels, target and predicted are lists of them, `top` and `top_scores` its
-    highest-scored labels, and precision_at_1 and label_ranking_average_precision its shares of those means.
+    Files: predictions.parquet, scores.npy (the decision values, float64 (n_test, n_labels)), per_class.json, the fitted
+    probe's arrays and, of a representation with one label a document, neighbours.npz (the arrays of
+    `evaluation.by_example.QueryScores`). Its meta.json has the seconds of the parts train, predict and by_example.
+
+    A row of predictions is a document: its position, its id where the corpus has ids, target, predicted, margin, and
+    its average precision as a query; where documents have several labels, target and predicted are lists of them, `top`
+    and `top_scores` its highest-scored labels, and precision_at_1 and label_ranking_average_precision its shares of
+    those means.
     """
     params = {key: choice.params[key] for key in ("method", "seed", "probe", "labels")}
     inputs = {"corpus": corpus, "vectors": vectors, "choice": choice}
-    metrics = [("evaluation.metrics", "_METRICS"), ("evaluation.multilabel", "_METRICS")]
-    return refer("tasks.evaluate:compute", params, inputs, [*uses(choice), *metrics])
+    return refer("tasks.evaluate:compute", params, inputs, uses(choice))
 
 
 def uses(choice: Reference) -> list[tuple[str, ...]]:
@@ -45,7 +51,7 @@ def features_of(vectors: Reference, choice: "Artifact") -> Reference | None:
 
 
 def compute(job: "Job") -> None:
-    """Fit the classifier on the training documents, predict the test documents, and score them."""
+    """Fit the classifier on the training documents and predict the test documents."""
     from tasks.ingest import read_targets
 
     corpus = job.open("corpus")
@@ -53,12 +59,13 @@ def compute(job: "Job") -> None:
     targets, rows = labelled(job)
     train = (chosen_rows(documents("train"), rows), targets)
     test = (documents("test"), read_targets(corpus, "test"))
-    classifier = build().fit(*train)
+    with job.timed("train"):
+        classifier = build().fit(*train)
     names = corpus.json("corpus")["target_names"]
     if test[1].ndim == 2:
-        _score_several_labels(job, build, classifier, train, test, names)
+        _predict_several_labels(job, build, classifier, train, test, names)
     else:
-        _score_one_label(job, classifier, train, test, names)
+        _predict_one_label(job, classifier, train, test, names)
     featurize.save_arrays(job, "probe", classifier.to_arrays())
 
 
@@ -92,31 +99,37 @@ def _classifier(job: "Job") -> "tuple[Callable[[str], Any], Callable[[], Any]]":
     )
 
 
-def _score_one_label(
+def _predict_one_label(
     job: "Job", classifier: Any, train: tuple[Any, Any], test: tuple[Any, Any], names: list[str]
 ) -> None:
-    """Score the predicted classes and, of a representation, the training documents nearest to each test document."""
+    """Predict the classes and, of a representation, rank the training documents by nearness to each test document."""
+    from dataclasses import asdict
+
+    import numpy as np
+
     from evaluation.by_example import search_by_example
-    from evaluation.metrics import per_class, score_labels, score_neighbours
+    from evaluation.metrics import per_class
 
     documents, targets = test
-    predicted = classifier.predict(documents)
-    metrics = score_labels(targets, predicted)
+    with job.timed("predict"):
+        predicted = classifier.predict(documents)
+    decisions = classifier.decision_function(documents)
+    job.save_array("scores", every_class(decisions, np.asarray(classifier.classes_), len(names)))
     columns: dict[str, Any] = _documents(job, len(targets)) | {
         "target": targets,
         "predicted": predicted,
-        "margin": margin(classifier.decision_function(documents)),
+        "margin": margin(decisions),
     }
     if job.params["probe"]:
-        queries = search_by_example(*train, *test)
-        metrics |= score_neighbours(queries)
+        with job.timed("by_example"):
+            queries = search_by_example(*train, *test)
+        job.save_arrays("neighbours", {name: np.asarray(values) for name, values in asdict(queries).items()})
         columns["average_precision"] = queries.average_precision
-    job.save_json("metrics", metrics)
     job.save_json("per_class", per_class(targets, predicted, names))
     job.save_table("predictions", columns)
 
 
-def _score_several_labels(
+def _predict_several_labels(
     job: "Job",
     build: "Callable[[], Any]",
     classifier: Any,
@@ -124,7 +137,7 @@ def _score_several_labels(
     test: tuple[Any, Any],
     names: list[str],
 ) -> None:
-    """Tune the thresholds on the training documents; score the ranking of the labels and the decisions.
+    """Tune the thresholds on the training documents, and predict the ranking of the labels and the decisions.
 
     The thresholds are tuned on the folds, or the validation documents, on which C was.
     """
@@ -132,21 +145,23 @@ def _score_several_labels(
     from scipy.sparse import csr_matrix
 
     from evaluation.label_ranking import label_ranking_average_precision, precision_at_k
-    from evaluation.multilabel import per_label, score_multilabel
+    from evaluation.multilabel import per_label
     from evaluation.tuning import tune_thresholds
     from tasks.ingest import label_lists
 
     documents, targets = test
     n_folds = max(2, job.open("choice").json("choice")["n_folds"])  # C had no folds where one document trains
     validation = held_out(job, labelled(job)[1])
-    thresholds = tune_thresholds(*train, build, n_folds, job.params["seed"], validation)
-    scores = classifier.decision_function(documents)
+    with job.timed("train"):
+        thresholds = tune_thresholds(*train, build, n_folds, job.params["seed"], validation)
+    with job.timed("predict"):
+        scores = classifier.decision_function(documents)
+    job.save_array("scores", np.asarray(scores, dtype=np.float64))
     if job.params["probe"]:
         classifier.thresholds_ = thresholds
     else:
         job.save_array("thresholds", thresholds)
     predicted = csr_matrix((scores > thresholds).astype(np.int8))
-    job.save_json("metrics", score_multilabel(targets, scores, predicted))
     job.save_json("per_class", per_label(targets, predicted, names, thresholds))
     top = (-scores).argsort(axis=1, kind="stable")[:, :N_TOP]
     columns: dict[str, Any] = _documents(job, len(scores)) | {
@@ -166,6 +181,23 @@ def _documents(job: "Job", n_documents: int) -> dict[str, Any]:
 
     ids = read_ids(job.open("corpus"), "test")
     return {"document": range(n_documents)} | ({} if ids is None else {"id": ids})
+
+
+def every_class(decisions: "np.ndarray", classes: "np.ndarray", n_classes: int) -> "np.ndarray":
+    """Return a decision value for every class, float64 (n_documents, n_classes).
+
+    decisions: (n_documents, n_trained), or (n_documents,) of two classes, the second one's. A class without training
+    documents gets a value below all others of its document.
+    """
+    import numpy as np
+
+    if decisions.ndim == 1:
+        sides = [-decisions, decisions] if len(classes) == 2 else [decisions]
+        decisions = np.stack(sides, axis=1)
+    lowest = decisions.min(axis=1, keepdims=True) - 1.0
+    found = np.repeat(lowest, n_classes, axis=1).astype(np.float64)
+    found[:, classes] = decisions
+    return found
 
 
 def margin(decisions: "np.ndarray") -> "np.ndarray":

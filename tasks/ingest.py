@@ -137,9 +137,9 @@ def read_corpus(corpus: "Artifact") -> "Corpus":
     n_labels = len(about["target_names"])
     return Corpus(
         train_texts=train["text"].to_pylist(),
-        train_targets=_targets(train["target"], n_labels),
+        train_targets=targets_of(train["target"], n_labels),
         test_texts=test["text"].to_pylist(),
-        test_targets=_targets(test["target"], n_labels),
+        test_targets=targets_of(test["target"], n_labels),
         target_names=about["target_names"],
         name=about["name"],
         notes=about["notes"],
@@ -172,7 +172,7 @@ def read_targets(corpus: "Artifact", part: str) -> "np.ndarray | csr_matrix":
     (n_documents,) int64, or csr int8 (n_documents, n_labels) where documents have several labels.
     """
     n_labels = len(corpus.json("corpus")["target_names"])
-    return _targets(corpus.table(part, columns=["target"])["target"], n_labels)
+    return targets_of(corpus.table(part, columns=["target"])["target"], n_labels)
 
 
 def label_lists(indicator: "csr_matrix") -> "pyarrow.ListArray":
@@ -187,7 +187,8 @@ def label_lists(indicator: "csr_matrix") -> "pyarrow.ListArray":
     return pyarrow.ListArray.from_arrays(pyarrow.array(canonical.indptr.astype(np.int32)), labels)
 
 
-def _targets(column: "pyarrow.ChunkedArray", n_labels: int) -> "np.ndarray | csr_matrix":
+def targets_of(column: "pyarrow.ChunkedArray", n_labels: int) -> "np.ndarray | csr_matrix":
+    """Return a column of targets: ints (n_documents,), or of lists an indicator, csr int8 (n_documents, n_labels)."""
     import pyarrow
 
     if not pyarrow.types.is_list(column.type):

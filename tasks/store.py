@@ -83,7 +83,8 @@ class Artifact:
 class Job:
     """One computation: its parameters, its inputs opened on demand, and the folder to write the result to.
 
-    `zero_rows` says for each matrix that was saved how many of its rows hold nothing but zeros.
+    `zero_rows` says for each matrix that was saved how many of its rows hold nothing but zeros, `parts` the wall-clock
+    seconds of the parts that were timed.
     """
 
     params: dict[str, Any]
@@ -91,6 +92,14 @@ class Job:
     folder: Path
     store: "Store"
     zero_rows: dict[str, int] = field(default_factory=dict)
+    parts: dict[str, float] = field(default_factory=dict)
+
+    @contextlib.contextmanager
+    def timed(self, part: str) -> Iterator[None]:
+        """Add what is done meanwhile to the seconds of a part of the computation; meta.json has them by part."""
+        started = time.perf_counter()
+        yield
+        self.parts[part] = self.parts.get(part, 0.0) + time.perf_counter() - started
 
     def open(self, name: str) -> Artifact:
         """Return the named input, computed again first if it is missing or damaged."""
@@ -371,6 +380,7 @@ def make(payload: dict[str, Any]) -> dict[str, Any]:
         "recipe": reference.to_json(),
         "files": {path.name: describe(path) for path in sorted(folder.iterdir())},
         "zero_rows": job.zero_rows,
+        "parts": job.parts,
         "seconds": time.perf_counter() - started,
         "cpu_seconds": used["cpu_seconds"] - spent,
         "peak_mb": used["peak_mb"],

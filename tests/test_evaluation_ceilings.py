@@ -87,7 +87,27 @@ def test_clean_data_is_bounded_by_one_and_every_metric_has_a_ceiling() -> None:
 
 def test_a_test_set_of_untrained_classes_is_hopeless() -> None:
     bounds = ceilings(np.array([5]), np.array([0, 1]), np.array([0, 1]))
-    assert bounds == dict.fromkeys(METRICS, 0.0)
+    # Of three classes the one that was trained stands first, and theirs tie behind it: the last rank for both.
+    assert bounds == dict.fromkeys(METRICS, 0.0) | {"lraps": 1 / 3, "coverage_error": 3.0}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rankings_of_the_classes_attain_their_ceilings(seed: int) -> None:
+    """Every ranking of the trained classes for each group, the others tied below; ranks worked out by hand."""
+    rng = np.random.default_rng(seed)
+    train, test, groups = rng.choice([0, 1, 3], 6), rng.integers(0, 4, 7), rng.integers(0, 3, 7)
+    trained, every = np.unique(train), np.union1d(train, test)
+    bounds = ceilings(train, test, groups)
+    lraps = coverage = 0.0
+    for group in np.unique(groups):
+        found = []
+        for order in permutations(trained):
+            ranks = [1 + order.index(c) if c in order else len(every) for c in test[groups == group]]
+            found.append((sum(1 / rank for rank in ranks), sum(ranks)))
+        lraps += max(inverse for inverse, _ in found)
+        coverage += min(total for _, total in found)
+    assert bounds["lraps"] == pytest.approx(lraps / len(test))
+    assert bounds["coverage_error"] == pytest.approx(coverage / len(test))
 
 
 def test_a_metric_without_a_bound_has_no_ceiling(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,23 +79,29 @@ def test_bad_labels_are_named() -> None:
 
 @pytest.mark.parametrize("name", METRICS)
 def test_common(name: str) -> None:
-    """Every metric: its name, a float in 0..1, and its best value for a perfect answer."""
+    """Every metric: its name, a float in 0..1 (coverage error: a rank), and its best value for a perfect answer."""
     metric = METRICS[name]
     assert metric.name == name
     assert re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", name)
     assert metric.description and not metric.description.endswith(".")
     rng = np.random.default_rng(0)
-    best = 1.0 if metric.higher_is_better else 0.0
+    best, worst = (1.0, 0.0) if metric.higher_is_better else (1.0, 4.0)
     if metric.needs == "labels":
         y_true = rng.integers(0, 4, 50)
         value, perfect = metric.function(y_true, rng.integers(0, 4, 50)), metric.function(y_true, y_true)
+    elif metric.needs == "scores":
+        y_true = rng.integers(0, 4, 50)
+        value, perfect = (
+            metric.function(y_true, rng.random((50, 4))),
+            metric.function(y_true, np.eye(4)[y_true]),
+        )
     else:
         targets = np.repeat(np.arange(4), 12)
         noise = rng.standard_normal((48, 5))
         value = metric.function(search_by_example(noise, targets, noise[::-1].copy(), targets))
         perfect = metric.function(search_by_example(np.eye(4)[targets], targets, np.eye(4), np.arange(4)))
     assert isinstance(value, float)
-    assert 0 <= value <= 1
+    assert min(best, worst) <= value <= max(best, worst)
     assert value != best
     assert perfect == pytest.approx(best)
 

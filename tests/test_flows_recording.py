@@ -165,6 +165,9 @@ def made(name: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> Flow:
 
     monkeypatch.setattr("flows.recording.Tracker", lambda settings: runs)
     monkeypatch.setattr("flows.recording.warm", lambda: None)
+    monkeypatch.setattr(
+        Recorder, "is_scored", lambda _, record, result: record["metrics"] == result.json("metrics")
+    )
     monkeypatch.setattr(f"flows.{name}.result_row", result_row)
     monkeypatch.setattr(benchmark.SweepRecorder, "search", lambda *_: None)
     for kind in (benchmark.SweepRecorder, retrieval.RankingRecorder):

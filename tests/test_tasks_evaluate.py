@@ -9,13 +9,14 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 from scipy.sparse import csr_matrix
+from sklearn.metrics import coverage_error, label_ranking_average_precision_score
 
 from evaluation.label_ranking import label_ranking_average_precision, precision_at_k
 from evaluation.metrics import METRICS, score_labels
 from evaluation.multilabel import MULTILABEL_METRICS, score_multilabel
 from evaluation.probes import PROBES, build_probe, probe_class
 from evaluation.tuning import tune_thresholds
-from tasks import evaluate, ingest
+from tasks import evaluate, ingest, score
 from tasks.datasets import Corpus
 from tasks.featurize import load_arrays
 from tasks.store import Artifact, Job
@@ -122,8 +123,8 @@ def test_one_label(probe: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     (X, y), (X_test, y_test) = desk.train, desk.test
     fitted = build_probe(probe, 3.0, 5).fit(X, y)
     predicted = fitted.predict(X_test)
-    metrics = result.json("metrics")
-    assert list(metrics) == list(METRICS)
+    metrics = score.metrics(result)
+    assert metrics.keys() == METRICS.keys()
     assert metrics | score_labels(y_test, predicted) == metrics
     table = result.table("predictions").to_pydict()
     assert list(table) == ["document", "target", "predicted", "margin", "average_precision"]
@@ -131,6 +132,26 @@ def test_one_label(probe: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert np.mean(table["average_precision"]) == pytest.approx(metrics["map"])
     highest = np.sort(fitted.decision_function(X_test), axis=1)
     np.testing.assert_array_equal(table["margin"], highest[:, -1] - highest[:, -2])
+    indicator = np.eye(4)[y_test]
+    scores = fitted.decision_function(X_test)
+    assert metrics["lraps"] == pytest.approx(label_ranking_average_precision_score(indicator, scores))
+    assert metrics["coverage_error"] == pytest.approx(coverage_error(indicator, scores))
+    assert result.array("scores").dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("decisions", "classes", "expected"),
+    [
+        ([0.5, -2.0], [0, 1], [[-0.5, 0.5, -1.5], [2.0, -2.0, -3.0]]),
+        ([[1.0, 0.0], [3.0, 4.0]], [0, 2], [[1.0, -1.0, 0.0], [3.0, 2.0, 4.0]]),
+        ([0.0, 0.0], [1], [[-1.0, 0.0, -1.0], [-1.0, 0.0, -1.0]]),
+    ],
+)
+def test_every_class_has_a_value_and_untrained_ones_stand_last(
+    decisions: list[Any], classes: list[int], expected: list[list[float]]
+) -> None:
+    found = evaluate.every_class(np.array(decisions), np.array(classes), 3)
+    np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("probe", PROBES)
@@ -141,8 +162,8 @@ def test_several_labels(probe: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     fitted = build_probe(probe, 3.0, 5).fit(X, Y)
     thresholds = tune_thresholds(X, Y, lambda: build_probe(probe, 3.0, 5), 4, 5)
     scores = fitted.decision_function(X_test)
-    metrics = result.json("metrics")
-    assert list(metrics) == list(MULTILABEL_METRICS)
+    metrics = score.metrics(result)
+    assert metrics.keys() == MULTILABEL_METRICS.keys()
     assert metrics == score_multilabel(Y_test, scores, scores > thresholds)
 
     table = result.table("predictions").to_pydict()

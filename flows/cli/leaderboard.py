@@ -103,9 +103,10 @@ def _check(metric: str | None, protocol: str | None, output: str, formats: Seque
 
 def _index_rows(home: Path) -> Sequence[Mapping[str, Any]]:
     from flows.cells import Index
+    from flows.rescore import rescored
 
     # What a part of the labels gave is for `textbench curve`.
-    return [row for row in Index(home).rows() if not row["request"]["labels"]]
+    return rescored(home, (row for row in Index(home).rows() if not row["request"]["labels"]))
 
 
 def _mlflow_rows(home: Path) -> Sequence[Mapping[str, Any]]:

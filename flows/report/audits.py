@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from evaluation.multilabel import is_of_several_labels
 from flows.leaderboard import HEADINGS, KNOWN, scale
 from flows.report.evidence import Evidence, Row, published_name
 from flows.report.tables import LOCAL, RECORDED, Cell, Table, number, slug
@@ -39,7 +40,12 @@ def local(evidence: Evidence) -> dict[str, dict[str, Any]]:
             if audit is not None:
                 found[row["dataset"]] = {"audit": audit, "leaks": []}
         own = found.get(row["dataset"])
-        if own and not own["leaks"] and "accuracy" in row["metrics"] and not row["request"].get("labels"):
+        if (
+            own
+            and not own["leaks"]
+            and not is_of_several_labels(row["metrics"])
+            and not row["request"].get("labels")
+        ):
             own["leaks"] = _leaks(evidence.home, row)
     return found
 

@@ -12,6 +12,7 @@ from typing import Any
 from flows.cells import Index
 from flows.doubt import with_doubt
 from flows.leaderboard import latest
+from flows.rescore import rescored
 from tasks import InputError, catalogue
 
 Row = Mapping[str, Any]
@@ -48,7 +49,7 @@ def gather(home: Path, sweeps: Sequence[str] = ()) -> Evidence:
     for sweep in sweeps:
         if sweep not in known:
             raise InputError(f"no run belongs to the sweep {sweep!r}; {_nearest(sweep, known)}")
-    chosen = [row for row in rows if not sweeps or {*sweeps} & _sweeps(row)]
+    chosen = [row for row in rescored(home, rows) if not sweeps or {*sweeps} & _sweeps(row)]
     whole = [row for row in chosen if not (row["request"] or {}).get("labels")]
     return Evidence(
         home=home,

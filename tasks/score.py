@@ -1,0 +1,37 @@
+"""Score: compute every metric from the stored predictions of a result, in milliseconds.
+
+A metric that is added or mended changes no result's key: `digest` says which metrics a row was scored with.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from tasks.recipe import fingerprint
+
+if TYPE_CHECKING:
+    from tasks.store import Artifact
+
+TABLES = (("evaluation.metrics", "_METRICS"), ("evaluation.multilabel", "_METRICS"))
+
+
+def digest() -> str:
+    """Return a digest of the code that `metrics` reaches: equal digests mean equal metrics of equal predictions."""
+    return fingerprint(((__name__, "metrics"), *TABLES))[0][:16]
+
+
+def metrics(result: "Artifact") -> dict[str, float]:
+    """Return every metric of a result of `tasks.evaluate`, by name: those of one label a document, or of several."""
+    from evaluation.by_example import QueryScores
+    from evaluation.metrics import score_classes, score_labels, score_neighbours
+    from evaluation.multilabel import score_multilabel
+    from tasks.ingest import targets_of
+
+    table, scores = result.table("predictions", ["target", "predicted"]), result.array("scores")
+    n_labels = scores.shape[1]
+    target, predicted = (targets_of(table[name], n_labels) for name in ("target", "predicted"))
+    if target.ndim == 2:
+        return score_multilabel(target, scores, predicted)
+    found = score_labels(target, predicted) | score_classes(target, scores)
+    if (result.folder / "neighbours.npz").exists():
+        queries: dict[str, Any] = result.arrays("neighbours")
+        found |= score_neighbours(QueryScores(**queries))
+    return found
