@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from flows.cells import Request, plan
-from tasks import definitions, featurize, recipe
+from tasks import definitions, featurize, recipe, shapes
 from tasks.definitions import APART, PACKAGES, READ_BY_NAME, trace
 from tasks.recipe import Reference
 from tasks.store import Store
@@ -259,7 +259,7 @@ def _module_of(path: Path) -> str | None:
 def _is_bound(place: str) -> bool:
     module, _, name = place.partition(":")
     return any(
-        name in definitions._read(path, *known).bound
+        name in shapes.read(path, *known).bound
         for path in definitions._candidates(module)
         if (known := definitions.stamp(path))
     )
@@ -298,7 +298,7 @@ def _edited(place: str) -> Iterator[None]:
         if getattr(node, "name", "") == name and isinstance(node, ast.FunctionDef | ast.ClassDef):
             node.body.append(ast.Pass())
             break
-        if name in definitions._stored(node):
+        if name in shapes.stored(node):
             parsed.body[i + 1 : i + 1] = ast.parse(f"{name} = {name}").body
             break
     path.write_text(ast.unparse(parsed))

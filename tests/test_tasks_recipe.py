@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks import definitions, recipe
+from tasks import definitions, recipe, shapes
 from tasks.recipe import Reference, canonical_json, refer
 
 JSON = st.recursive(
@@ -31,7 +31,7 @@ JSON = st.recursive(
 
 
 def forget() -> None:
-    definitions._read.cache_clear()
+    shapes.read.cache_clear()
     recipe._TRACES.clear()
     recipe._version.cache_clear()
     recipe._versions.cache_clear()
