@@ -350,7 +350,7 @@ def read_state(place: Path) -> dict[str, Any]:
 
 def _spawn(home: Path, lock: int, host: str, port: int | None) -> dict[str, Any]:
     """Start the supervisor with the lock that says it runs and a socket whose port nobody else can take."""
-    place, started = folder(home), time.time()
+    place = folder(home)
     with _listener(place, host, port) as listener:
         port = listener.getsockname()[1]
         api_url = f"http://{ports.reached_at(host)}:{port}/api"
@@ -367,6 +367,7 @@ def _spawn(home: Path, lock: int, host: str, port: int | None) -> dict[str, Any]
                 start_new_session=True,  # an interrupted command must not take the server along
             )
     threading.Thread(target=supervisor.wait, daemon=True).start()  # reap it, should it end before us
+    started = _user(home).stat().st_mtime  # by the clock of files, which lags behind the other
     state = {"pid": supervisor.pid, "port": port, "api_url": api_url, "started": started}
     from tasks.files import write_json  # its imports are for those who start a server
 
