@@ -355,7 +355,7 @@ def test_a_better_recorded_method_is_best_and_own_runs_are_best_here(
     names = [name for name, _ in table.headings]
     lines = [dict(zip(names, row, strict=True)) for row in table.rows]
     # What was found again to the digit stands once.
-    assert [(one["method"].text, one["method"].mark, one["source"].text) for one in lines] == [
+    assert [(one["method"].text, one["method"].mark, one["source"].raw) for one in lines] == [
         ("c", "best", KEPT),
         ("a", "best here", HERE),
         ("d", "", KEPT),

@@ -175,7 +175,13 @@ def table(board: Board) -> Table:
     papers = {paper_of(line.summary) for line in lines}
     shown = columns([line.summary for line in lines], None)
     shown = [board.metric, *(name for name in shown if name != board.metric)]
-    headings = [("method", "method"), (board.metric, f"{board.heading}, %"), (f"{board.metric}_95", "±")]
+    whose = [] if board.source else [("source", "whose")]
+    headings = [
+        ("method", "method"),
+        *whose,
+        (board.metric, f"{board.heading}, %"),
+        (f"{board.metric}_95", "±"),
+    ]
     headings += [(name, f"{HEADINGS.get(name, name)}, %") for name in shown[1:]]
     headings += [
         *([("p", f"p against the best{' here' if board.ahead else ''}")] if board.summaries else []),
@@ -183,7 +189,6 @@ def table(board: Board) -> Table:
         ("peak_mb", "peak MB"),
         ("seeds", "seeds"),
         *([("paper", "protocol of")] if len(papers) > 1 else []),
-        *([] if board.source else [("source", "whose")]),
     ]
     rows = []
     for line in lines:
@@ -191,6 +196,7 @@ def table(board: Board) -> Table:
         p = board.p_values.get(summary.label) if line.source == LOCAL else None
         rows.append([
             Cell(summary.label + ("*" if summary.on_border else ""), mark=line.mark, is_strong=line.mark == "best"),
+            *([Cell("here" if line.source == LOCAL else "recorded", line.source)] if whose else []),
             number(summary.mean.get(board.metric), scale=scale(board.metric)),
             _half_width(summary, board.metric),
             *(number(summary.mean.get(name), scale=scale(name)) for name in shown[1:]),
@@ -199,7 +205,6 @@ def table(board: Board) -> Table:
             number(summary.peak_mb, 0),
             Cell(str(summary.n_seeds), summary.n_seeds),
             *([Cell(paper_of(summary) or "-")] if len(papers) > 1 else []),
-            *([] if board.source else [Cell(line.source)]),
         ])  # fmt: skip
     title = f"{board.dataset}, {board.protocol} protocol"
     note = " ".join([*_explained(board, shown), *board.tests.untested])

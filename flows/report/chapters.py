@@ -159,7 +159,7 @@ def answer_of(board: Board) -> str:
     if board.tied:
         said += f"; tied with it: {', '.join(s.label for s in board.tied)}"
     elif board.p_values:
-        said += f", significantly ahead of {the_others(board.tests)}"
+        said += f", significantly ahead of {the_others(board.tests)}{' run here' if board.recorded else ''}"
     if cheapest := board.cheapest:
         same = (
             "also the cheapest of these" if cheapest is best else f"the cheapest of these is {cheapest.label}"
