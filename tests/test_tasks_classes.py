@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from featurizers.lz77 import ORDERS, READS_LABELS, Lz77
+from featurizers.lz77 import ACCEPTS, READS_LABELS, Lz77
 from flows.cells import Request, plan
 from tasks import InputError, classes, featurize, labelled_features, vectorize
 from tasks.datasets import Corpus
@@ -83,7 +83,7 @@ def test_labels_are_refused_under_a_budget() -> None:
     assert plan(replace(request, methods=["lz77(order='random')"]))
 
 
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("order", ACCEPTS["order"])
 def test_the_method_says_which_orders_read_labels(order: str) -> None:
     documents = [list("abab"), list("abba"), list("bbaa")]
     if order in READS_LABELS["order"]:
