@@ -25,13 +25,18 @@ if TYPE_CHECKING:  # the command line imports this module and has to stay instan
 
 @dataclass(frozen=True)
 class Metric:
-    """One figure of merit: its name, what it says, its function, what that reads and which way is better."""
+    """One figure of merit: its name, what it says, its function, what that reads and which way is better.
+
+    `ranks` says which ranking it is of: the "labels" of a document by decision value, the "documents" of a label
+    likewise, or the "neighbours" of a document, training documents by cosine. None for what judges decisions.
+    """
 
     name: str
     description: str
     function: Callable[..., float]
     needs: Literal["labels", "neighbours", "scores", "decisions"]
     higher_is_better: bool = True
+    ranks: Literal["labels", "documents", "neighbours"] | None = None
 
 
 def accuracy(y_true: "np.ndarray", y_pred: "np.ndarray") -> float:
@@ -136,14 +141,40 @@ _METRICS = (
     Metric("weighted_f1", "F1, mean over classes weighted by documents", weighted_f1, "labels"),
     Metric("macro_precision", "precision, plain mean over classes", macro_precision, "labels"),
     Metric("macro_recall", "recall, plain mean over classes", macro_recall, "labels"),
-    Metric("lraps", "1 / rank of the class among the classes", lraps, "scores"),
-    Metric("coverage_error", "rank of the class among the classes", coverage_error, "scores", False),
-    Metric("map", "mean average precision, retrieval by example", mean_average_precision, "neighbours"),
-    Metric("precision_at_1", "same class among the nearest 1", precision_at_1, "neighbours"),
-    Metric("precision_at_3", "same class among the nearest 3", precision_at_3, "neighbours"),
-    Metric("precision_at_5", "same class among the nearest 5", precision_at_5, "neighbours"),
-    Metric("precision_at_10", "same class among the nearest 10", precision_at_10, "neighbours"),
-    Metric("ndcg_at_5", "discounted gain of the nearest 5, normalised", ndcg_at_5, "neighbours"),
+    Metric("lraps", "1 / rank of the class among the classes", lraps, "scores", ranks="labels"),
+    Metric(
+        "coverage_error", "rank of the class among the classes", coverage_error, "scores", False, "labels"
+    ),
+    Metric(
+        "map",
+        "mean average precision, retrieval by example",
+        mean_average_precision,
+        "neighbours",
+        ranks="neighbours",
+    ),
+    Metric(
+        "precision_at_1", "same class among the nearest 1", precision_at_1, "neighbours", ranks="neighbours"
+    ),
+    Metric(
+        "precision_at_3", "same class among the nearest 3", precision_at_3, "neighbours", ranks="neighbours"
+    ),
+    Metric(
+        "precision_at_5", "same class among the nearest 5", precision_at_5, "neighbours", ranks="neighbours"
+    ),
+    Metric(
+        "precision_at_10",
+        "same class among the nearest 10",
+        precision_at_10,
+        "neighbours",
+        ranks="neighbours",
+    ),
+    Metric(
+        "ndcg_at_5",
+        "discounted gain of the nearest 5, normalised",
+        ndcg_at_5,
+        "neighbours",
+        ranks="neighbours",
+    ),
 )
 METRICS: dict[str, Metric] = {metric.name: metric for metric in _METRICS}
 

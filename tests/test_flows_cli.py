@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from evaluation.metrics import METRICS
 from flows.cells import Cell, Index, Request, plan, result_row
 from flows.cli import app
 from flows.cli.doctor import checks
@@ -164,7 +165,13 @@ def test_list_metrics_and_suites(run: Command) -> None:
     assert metrics["one", "map"]["needs"] == "neighbours"
     assert metrics["several", "map"]["needs"] == "scores"
     lower = [name for (_, name), entry in metrics.items() if not entry["higher_is_better"]]
-    assert lower == ["coverage_error"]
+    assert lower == ["coverage_error", "coverage_error"]
+    assert metrics["one", "lraps"]["ranks"] == "labels"
+    assert metrics["one", "precision_at_5"]["ranks"] == "neighbours"
+    assert metrics["several", "precision_at_5"]["ranks"] == "labels"
+    lines = run("list", "metrics").splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "One label a document: training documents, ranked by cosine to it" in lines
     suites = {entry["name"]: entry for entry in objects(run("list", "suites", "--json"))}
     assert set(suites["quick"]["methods"]) <= set(catalogue.methods())
     assert "datasets: r8" in run("list", "suites")
@@ -225,7 +232,9 @@ def test_show_tells_everything(home: Path, run: Command) -> None:
     assert about.items() >= row.items()
     assert sum(entry["support"] for entry in about["per_class"]) == 2189
     assert set(about["audit"]["ceilings"]) == set(about["metrics"])
-    assert all(about["metrics"][name] <= ceiling for name, ceiling in about["audit"]["ceilings"].items())
+    for name, ceiling in about["audit"]["ceilings"].items():
+        sign = 1 if METRICS[name].higher_is_better else -1
+        assert sign * about["metrics"][name] <= sign * ceiling, name
     assert Path(about["predictions"]).is_file()
     assert about["recipe"]["keys"]["result"] == about["key"]
     for words in (["best"], ["best", "-d", "r8"], ["binary", "--protocol", "honest"]):

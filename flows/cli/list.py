@@ -11,6 +11,25 @@ if TYPE_CHECKING:
     from tasks.recipe import Reference
 
 SHOWN = 6  # methods of a part of a suite that are named
+# Headings of lists that have a line an entry, by the values of some columns.
+METHODS_BY: Mapping[tuple[str, ...], str] = {
+    ("representation",): "Representations",
+    ("classifier",): "Classifiers, which take the probe's place",
+}
+METRICS_BY: Mapping[tuple[str | None, ...], str] = {
+    ("one", None): "One label a document: what was decided",
+    ("one", "labels"): "One label a document: the classes, ranked by decision value",
+    (
+        "one",
+        "neighbours",
+    ): "One label a document: training documents, ranked by cosine to it",
+    ("several", None): "Several labels a document: what was decided",
+    ("several", "labels"): "Several labels a document: its labels, ranked by decision value",
+    (
+        "several",
+        "documents",
+    ): "Several labels a document: documents, ranked for each label by decision value",
+}
 
 list_app = typer.Typer(
     help="List data sets, methods, metrics, suites, collections or rankers.", no_args_is_help=True
@@ -56,12 +75,12 @@ def list_methods(json: Json = False) -> None:
     if json:
         _print(entries, (), json)
     else:
-        _print_lines(entries)
+        _print_lines(entries, METHODS_BY, ("role",))
 
 
 @list_app.command("metrics")
 def list_metrics(json: Json = False) -> None:
-    """List the metrics, what they say, which way is better, and whether they are for one label a document or several.
+    """List the metrics: those of one label a document and of several, by what they rank if they judge a ranking.
 
     Example: textbench leaderboard --metric map
     """
@@ -74,12 +93,16 @@ def list_metrics(json: Json = False) -> None:
             "description": metric.description,
             "labels": labels,
             "needs": metric.needs,
+            "ranks": metric.ranks,
             "higher_is_better": metric.higher_is_better,
         }
         for labels, metrics in (("one", METRICS), ("several", MULTILABEL_METRICS))
         for name, metric in metrics.items()
     ]
-    _print(entries, ("labels",), json)
+    if json:
+        _print(entries, (), json)
+    else:
+        _print_lines(entries, METRICS_BY, ("labels", "ranks"))
 
 
 @list_app.command("suites")
@@ -191,19 +214,20 @@ def _source(entry: "Entry") -> str:
     return next((p.removeprefix("Source:").strip() for p in paragraphs if p.startswith("Source:")), "")
 
 
-def _print_lines(entries: Sequence[Mapping[str, Any]]) -> None:
-    """Print a line an entry, cut to the width of the terminal: representations, then what classifies by itself."""
+def _print_lines(
+    entries: Sequence[Mapping[str, Any]], headings: Mapping[tuple[Any, ...], str], columns: Sequence[str]
+) -> None:
+    """Print a line an entry, cut to the width of the terminal, under a heading for each value of the columns."""
     from rich.console import Console
     from rich.text import Text
 
     console = Console()
     dots = "..." if console.options.ascii_only else "…"
     width = max(len(entry["name"]) for entry in entries) + 2
-    roles = {"representation": "Representations", "classifier": "Classifiers, which take the probe's place"}
-    for role, heading in roles.items():
+    for values, heading in headings.items():
         console.print(Text(heading, style="bold"))
         for entry in entries:
-            if entry["role"] == role:
+            if tuple(entry[column] for column in columns) == values:
                 line = f"{entry['name']:<{width}}{entry['description']}"
                 cut = f"{line[: console.width - len(dots)]}{dots}" if len(line) > console.width else line
                 console.print(Text(cut), soft_wrap=True)
