@@ -10,7 +10,6 @@ tuning is done; the classifier that is tested learns from all training documents
 from __future__ import annotations
 
 import logging
-import math
 import re
 import unicodedata
 from dataclasses import asdict, dataclass
@@ -21,6 +20,7 @@ from tasks import InputError
 from tasks.own_files import PARTS, VALIDATION, Row, extension_of, read_folder, reader_of, walk
 from tasks.own_source import Columns, Source, check_encoding, named, of_folder, shown
 from tasks.own_source import digest as digest_of
+from tasks.own_split import split_of
 from tasks.recipe import Reference, refer
 
 if TYPE_CHECKING:
@@ -31,10 +31,7 @@ if TYPE_CHECKING:
     from tasks.store import Job
 
 log = logging.getLogger("textbench.store")
-TEST_SIZE = 0.3
 MAX_SEED = 2**32 - 1  # scikit-learn's
-# Iterative stratification sums the dense indicator once a label: n_documents * n_labels^2, here about a minute.
-MAX_STRATIFICATION = 10**11
 MAX_NAME = 100  # letters of a name that is made of a file's
 TAB = {"\\t": "\t", "tab": "\t"}  # how a shell's user may write it
 TEXT_FILES = (".csv", ".tsv", ".json", ".jsonl")
@@ -204,7 +201,7 @@ def load(own: OwnData, sha256: str | None = None) -> Corpus:
     is_several = own.label_separator is not None or any(isinstance(label, list) for label in documents.labels)
     names, targets = _indicator(documents.labels) if is_several else _numbers(documents.labels)
     _check_classes(path, "the documents", names)
-    train, test, note = _split(own, targets, documents.parts)
+    train, test, note = split_of(own, targets, documents.parts)
     is_validation = np.array([documents.parts[i] == "validation" for i in train])
     learned = targets[train[~is_validation]]
     used = learned.indices if is_several else learned
@@ -378,82 +375,3 @@ def _indicator(labels: list[Any]) -> tuple[list[str], csr_matrix]:
     starts = np.cumsum([0, *map(len, rows)])
     ones = np.ones(len(indices), dtype=np.int8)
     return names, csr_matrix((ones, indices, starts), shape=(len(rows), len(names)))
-
-
-def _split(
-    own: OwnData, targets: np.ndarray | csr_matrix, parts: list[str | None]
-) -> tuple[np.ndarray, np.ndarray, str]:
-    """Return the positions of the training and of the test documents, in order, and what is to be said of them."""
-    import numpy as np
-
-    if parts[0] is not None:
-        given = np.array(parts)
-        for part in PARTS:
-            if not (given == part).any():
-                raise InputError(
-                    f"{named(own.path)}: column {shown(own.split_column)} must hold both train and test, got no {part}"
-                )
-        n_validation = np.count_nonzero(given == "validation")
-        tuned = f"; {n_validation:,} training documents are for validation" if n_validation else ""
-        return (
-            np.flatnonzero(given != "test"),
-            np.flatnonzero(given == "test"),
-            f"The split is the data's own{tuned}.",
-        )
-    if len(parts) < 2:
-        raise InputError(f"{named(own.path)}: a split needs at least two documents, got {len(parts)}")
-    test_size = TEST_SIZE if own.test_size is None else own.test_size
-    draw = _draw_by_class if targets.ndim == 1 else _draw_by_labels
-    train, test, how = draw(own, targets, test_size)
-    return (
-        np.sort(train),
-        np.sort(test),
-        f"Split drawn with seed {own.seed}, {test_size:g} for the test, {how}.",
-    )
-
-
-def _n_test(n_documents: int, test_size: float) -> int:
-    """Return how many documents the test gets: the next whole number, and at least one document for each part."""
-    return min(math.ceil(test_size * n_documents), n_documents - 1)
-
-
-def _draw_by_class(own: OwnData, targets: np.ndarray, test_size: float) -> tuple[np.ndarray, np.ndarray, str]:
-    import numpy as np
-    from sklearn.model_selection import train_test_split
-
-    counts = np.bincount(targets)
-    is_lone = counts[targets] == 1
-    rest, lone = np.flatnonzero(~is_lone), np.flatnonzero(is_lone)
-    if not len(rest):
-        raise InputError(
-            f"{named(own.path)}: to be split, a class must have two documents, got {len(lone)} classes of one; "
-            f"are these classes?"
-        )
-    n_test = _n_test(len(rest), test_size)
-    n_classes = np.count_nonzero(counts > 1)
-    # A stratified part has a document of every class, so there must be room for them in both.
-    can_stratify = n_classes <= min(n_test, len(rest) - n_test)
-    stratify = targets[rest] if can_stratify else None
-    train, test = train_test_split(rest, test_size=n_test, random_state=own.seed, stratify=stratify)
-    how = "stratified by class" if can_stratify else "not stratified: too few documents for its classes"
-    note = f"; documents alone in their class, all in training: {len(lone)}" if len(lone) else ""
-    return np.concatenate([lone, train]), test, how + note
-
-
-def _draw_by_labels(
-    own: OwnData, targets: csr_matrix, test_size: float
-) -> tuple[np.ndarray, np.ndarray, str]:
-    import numpy as np
-    from iterstrat.ml_stratifiers import MultilabelStratifiedShuffleSplit
-    from sklearn.model_selection import train_test_split
-
-    n_documents, n_labels = targets.shape
-    n_test = _n_test(n_documents, test_size)
-    is_feasible = n_documents * n_labels**2 <= MAX_STRATIFICATION
-    if is_feasible:
-        draw = MultilabelStratifiedShuffleSplit(n_splits=1, test_size=n_test, random_state=own.seed)
-        train, test = next(draw.split(np.zeros(n_documents), targets.toarray().astype(bool)))
-        if len(train) and len(test):
-            return train, test, "stratified over labels"
-    train, test = train_test_split(np.arange(n_documents), test_size=n_test, random_state=own.seed)
-    return train, test, f"not stratified: too {'few documents' if is_feasible else 'many labels'}"

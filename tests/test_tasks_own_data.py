@@ -213,7 +213,7 @@ def test_the_split_keeps_the_shares_of_several_labels(write: Write) -> None:
 
 
 def test_too_many_labels_are_not_stratified(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tasks.own_data.MAX_STRATIFICATION", 10)
+    monkeypatch.setattr("tasks.own_split.MAX_STRATIFICATION", 10)
     corpus = read(write("a.csv", "text,label\n" + "t,a;b\nt,a\nt,b\n" * 5), label_separator=";")
     assert len(corpus.test_texts) == 5
     assert "not stratified: too many labels" in corpus.notes
