@@ -19,6 +19,7 @@ import pytest
 
 from flows import benchmark as flow_module
 from flows import server as prefect_server
+from flows.server import folder
 from tasks.store import Store
 from tests.commands import PROJECT, copied, rows_of, start, textbench
 
@@ -150,7 +151,7 @@ def test_changed_code_recomputes_its_method_alone_and_a_docstring_nothing(
     source = method.read_text()
     method.write_text(source + "\nEXTRA = 1\n")
     assert cached() == {"binary": True, "lsi": True}
-    changed = source.replace("def build(", "def build(_spare: int = 0, *, ", 1)
+    changed = source.replace("    return Lsi(", "    assert True\n    return Lsi(", 1)
     assert changed != source
     method.write_text(changed)
     assert cached() == {"binary": True, "lsi": False}
@@ -307,7 +308,7 @@ def assert_traceback_is_told(home: Path, error: str, method: Path) -> None:
     assert lines[-1] == "RuntimeError: no luck \\udc80 today"
     (kept,) = (home / "mlartifacts").rglob(f"traceback/{path.name}")
     assert kept.read_bytes() == path.read_bytes()
-    with sqlite3.connect(home / "prefect" / "prefect.db") as database:
+    with sqlite3.connect(folder(home) / "prefect.db") as database:
         assert database.execute("SELECT 1 FROM log WHERE message LIKE ?", (f"%{lines[1]}%",)).fetchall()
 
 
@@ -356,16 +357,16 @@ def test_a_damaged_result_is_noticed_and_made_again(
     for path in (home / "index").glob("*.json"):
         if json.loads(path.read_text())["run_id"] == row["run_id"]:
             break
-    metrics = home / "store" / "evaluate" / path.stem / "metrics.json"
+    scores = home / "store" / "evaluate" / path.stem / "scores.npy"
     if harm == "altered":
-        content = metrics.read_bytes()
-        metrics.write_bytes(content.replace(b"0.9", b"1.9", 1))
+        content = scores.read_bytes()
+        scores.write_bytes(content[:-8] + bytes(8))
     elif harm == "truncated":
-        metrics.write_bytes(metrics.read_bytes()[:20])
+        scores.write_bytes(scores.read_bytes()[:20])
     elif harm == "missing":
-        metrics.unlink()
+        scores.unlink()
     elif harm == "without meta":
-        (metrics.parent / "meta.json").unlink()
+        (scores.parent / "meta.json").unlink()
     else:
         path.write_text("{")
     output, errors = textbench(*TWO, home=home)
