@@ -129,6 +129,5 @@ def several_labels(
     both = sum(len({*t} & {*p}) for t, p in zip(target, predicted, strict=True))
     total = sum(len(t) + len(p) for t, p in zip(target, predicted, strict=True))
     lraps = sum(columns["label_ranking_average_precision"]) / len(target)
-    return finish(
-        home, dataset, method, columns, metrics={"micro_f1": 2 * both / total, "lraps": lraps}, **row
-    )
+    metrics = dict.fromkeys(("micro_f1", "micro_f1_zero"), 2 * both / total) | {"lraps": lraps}
+    return finish(home, dataset, method, columns, metrics=metrics, **row)

@@ -275,7 +275,8 @@ def test_documents_without_a_token_are_refused(texts: tuple[str, ...], words: st
     assert isinstance(result.exception, InputError), result.output
     with pytest.raises(InputError, match=words):
         raise result.exception
-    assert not (tmp_path / "home" / "store").exists()
+    made = {path.parent.parent.name for path in (tmp_path / "home" / "store").rglob("meta.json")}
+    assert made == {"ingest"}  # the documents were read, once, and nothing was made of them
 
 
 @pytest.mark.parametrize(

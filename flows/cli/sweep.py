@@ -106,10 +106,12 @@ def require_data(home: Path, cells: "list[Cell]") -> None:
 
     Raises InputError for a method's file that cannot be loaded, for documents that are none, a part without a token,
     folds that are asked for where the data has validation documents of its own, and a metric that tuning cannot compute
-    on the user's documents; TrackingError where MLflow, which something new is to be written to, does not answer.
+    on the user's documents, or a database that machines share and that does not answer; TrackingError where MLflow,
+    which something new is to be written to, does not answer.
     """
     from flows.checks import check_tuning_metric, check_validation
     from tasks import ingest, method_files
+    from tasks.remote import check_databases
     from tasks.store import Store
     from tasks.tokens import TokenRule, check_tokens
     from tasks.tracking import Tracker, read_settings
@@ -117,6 +119,7 @@ def require_data(home: Path, cells: "list[Cell]") -> None:
     store = Store(home / "store")
     missing = [cell for cell in cells if not store.has(cell.references["evaluate"])]
     if missing:
+        check_databases()
         Tracker(read_settings(home)).require()
     methods = dict.fromkeys(cell.references["tune"].params["method"] for cell in missing)
     for path in [method for method in methods if method.endswith(".py")]:
