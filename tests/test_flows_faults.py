@@ -53,7 +53,7 @@ def faults(server: dict[str, str], tmp_path: Path) -> Faults:
 def test_killed_in_the_middle_of_four_writes_it_goes_on_where_it_stopped(faults: Faults) -> None:
     """In ingest, tune, evaluate, and while MLflow is given the first run's files."""
     before: dict[str, float] = {}
-    for name in ("corpus.json", "trial.json", "metrics.json", "mlartifacts/"):
+    for name in ("corpus.json", "trial.json", "per_class.json", "mlartifacts/"):
         faults.kill_while_writing(name)
         now = faults.artifacts()
         assert {key: now.get(key) for key in before} == before, f"computed again before the kill in {name}"
@@ -74,7 +74,7 @@ def test_prefects_server_is_killed_in_mid_sweep(tmp_path: Path) -> None:
     try:
         # Prefect would ask four minutes long whether the server is there again.
         impatient = {"PREFECT_CLIENT_MAX_RETRIES": "0"}
-        process = own.start(own.command(), hold="metrics.json", variables=impatient)
+        process = own.start(own.command(), hold="per_class.json", variables=impatient)
         own.wait_until_held(process)
         before = own.artifacts()
         supervisor = psutil.Process(prefect_server.read_state(prefect_server.own_folder(own.home))["pid"])
@@ -100,7 +100,7 @@ def test_a_workers_flow_process_is_killed(
     """The run shows as Crashed, its computations die with it, and the next one goes on where it stopped."""
     for name, value in faults.variables.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setenv("FAULTS_HOLD", "metrics.json")
+    monkeypatch.setenv("FAULTS_HOLD", "per_class.json")
     monkeypatch.setenv("PREFECT_API_URL", server["PREFECT_API_URL"])
     asked = {"datasets": ["r8"], "methods": ["binary"], "n_seeds": 1}
     state = services.start_worker(faults.home, server["PREFECT_API_URL"], None)
@@ -226,7 +226,7 @@ def test_mlflows_server_is_killed_in_mid_sweep(
     tracking = tmp_path / "tracking"
     pid = start_mlflow(tracking, port)
     try:
-        process = faults.start(faults.command(), hold="metrics.json", variables=address | QUICK)
+        process = faults.start(faults.command(), hold="per_class.json", variables=address | QUICK)
         faults.wait_until_held(process)
         os.kill(pid, signal.SIGKILL)
         faults.release()
