@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from flows import cluster
 from flows import server as prefect_server
+from flows.cli import app
 from flows.cluster import check_address, check_workers
 from tasks import InputError, tune
 from tasks.cluster import Cluster, digest, versions
@@ -245,6 +247,24 @@ def test_an_address_that_does_not_answer_is_one_line_within_seconds(
     with pytest.raises(InputError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9: ") as raised:
         check_workers("tcp://127.0.0.1:9", here)
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "command", [("run", "-d", "r8", "-m", "tfidf"), ("curve", "-d", "r8", "-m", "tfidf"), ("retrieve",)]
+)
+def test_commands_ask_the_cluster_first_whatever_is_stored(
+    command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def planned(*arguments: object, **_: object) -> None:
+        raise AssertionError("the cells are planned only with a cluster that answers")
+
+    monkeypatch.setenv("TEXTBENCH_HOME", str(tmp_path))
+    monkeypatch.setattr(cluster, "SECONDS", 0.2)
+    monkeypatch.setattr("flows.cells.plan", planned)
+    monkeypatch.setattr("flows.rankings.plan", planned)
+    result = CliRunner().invoke(app, [*command, "--engine", "dask", "--address", "tcp://127.0.0.1:9"])
+    assert isinstance(result.exception, InputError)
+    assert "no Dask scheduler answers at tcp://127.0.0.1:9" in str(result.exception)
 
 
 @pytest.mark.parametrize(

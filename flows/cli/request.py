@@ -144,7 +144,10 @@ def read_search(
 
 
 def read_engine(engine: str, address: str | None, *, timed: bool = False) -> str:
-    """Return where stages are computed, checked: threads, dask, or the address of a Dask cluster's scheduler."""
+    """Return where stages are computed, checked: threads, dask, or the address of a Dask cluster's scheduler.
+
+    Raises InputError for what cannot be, and for a cluster that does not answer or is not fit to compute.
+    """
     if engine not in ENGINES:
         raise InputError(f"--engine must be {' or '.join(ENGINES)}, got {engine!r}")
     if address is None:
@@ -153,9 +156,11 @@ def read_engine(engine: str, address: str | None, *, timed: bool = False) -> str
         raise InputError(f"--address is of a Dask cluster and needs --engine dask, got {engine}")
     if timed:
         raise InputError("--timed measures this machine; leave --address out")
-    from flows.cluster import check_address
+    from flows.cluster import check_address, check_workers
+    from flows.home import home_folder
 
     check_address(address)
+    check_workers(address, home_folder())
     return address
 
 

@@ -76,7 +76,7 @@ def run_flow(
     expected: dict[str, float | None] = {}
     if is_new:
         Tracker(read_settings(home)).require()
-        _check_machines(home, engine)
+        _check_shared()
         if index is not None and sys.stderr.isatty():
             is_afresh = arguments.get("timed") or arguments.get("fresh")
             expected = _expected(home, cells, index, not_before=time.time() if is_afresh else 0.0)
@@ -125,8 +125,8 @@ def _expected(
     return dict(zip((cell.key for cell in cells), seconds, strict=True))
 
 
-def _check_machines(home: Path, engine: str) -> None:
-    """See that what machines share can be used, and that a cluster is fit for what it is to compute."""
+def _check_shared() -> None:
+    """See that what machines share can be used."""
     from tasks.remote import check_databases
     from tasks.store import STORE
 
@@ -136,10 +136,6 @@ def _check_machines(home: Path, engine: str) -> None:
         from tasks.remote import Remote
 
         Remote(url).check()
-    if "://" in engine:
-        from flows.cluster import check_workers
-
-        check_workers(engine, home)
 
 
 def _load(flow: str) -> Any:
