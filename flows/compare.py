@@ -18,7 +18,7 @@ from flows.answers import corpus_key, is_right, predictions, tally
 from flows.cells import Index
 from flows.corpora import choose_datasets, choose_methods
 from flows.leaderboard import KNOWN
-from flows.runs import find_run, is_whole
+from flows.runs import command_to_run, find_run, is_whole
 from tasks import InputError
 
 if TYPE_CHECKING:
@@ -113,11 +113,10 @@ def runs_of_methods(
             own = [row for row in rows if (row["dataset"], row["method"]) == (dataset, method)]
             variants = _variants(method, own, wanted)
             if not variants:
-                seeds = f" --seeds {n_seeds}" if n_seeds else ""
                 raise InputError(
                     f"{method} has not been run on {dataset} under the {protocol} protocol"
                     f"{f' for {n_seeds} seeds' if n_seeds else ''}; run it with: "
-                    f"textbench run -d {dataset} -m {method} --protocol {protocol}{seeds}"
+                    f"{command_to_run([dataset], [method], every, protocol, n_seeds)}"
                 )
             entrants += variants
         _require_same_documents(home, entrants)

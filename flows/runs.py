@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
@@ -38,11 +38,10 @@ def find_run(
     if of_method := [row for row in whole if row["method"] == name]:
         return of_method[0]
     if name in catalogue.methods():
-        words = ["textbench run", f"-d {dataset}" if dataset else "", f"-m {name}"]
-        words += [f"--protocol {protocol}" if protocol else ""]
+        datasets = [dataset] if dataset else []
         raise InputError(
             f"there is no finished run of {name}{_where(dataset, protocol)}; "
-            f"make one with: {' '.join(filter(None, words))}"
+            f"make one with: {command_to_run(datasets, [name], rows, protocol)}"
         )
     return _by_id(rows, name)
 
@@ -227,11 +226,46 @@ class Run:
             return False
 
 
-def command_of(request: Request) -> str:
-    """Return the command that asks for one cell; of a cell of a label-budget curve, the shortest curve with it."""
-    own = dict(request.own or {})
-    options: dict[str, Any] = {"data": own.pop("path", None)} | own
-    options |= {"dataset": next(iter(request.datasets), None), "method": request.methods[0]}
+def command_to_run(
+    datasets: Sequence[str],
+    methods: Sequence[str],
+    rows: Sequence[Mapping[str, Any]] = (),
+    protocol: str | None = None,
+    n_seeds: int | None = None,
+) -> str:
+    """Return the command that runs methods on data sets, which are named as in `rows`: own documents are read as there.
+
+    What is None, or neither a data set nor a method, is left to the command's defaults.
+    """
+    own = {row["dataset"]: row["request"]["own"] for row in rows if (row.get("request") or {}).get("own")}
+    words = ["textbench", "run"]
+    for dataset in datasets:
+        words += _own_words(own[dataset]) if dataset in own else ["-d", dataset]
+    for method in methods:
+        words += ["-m", method]
+    words += ["--protocol", protocol] if protocol else []
+    words += ["--seeds", str(n_seeds)] if n_seeds else []
+    return shlex.join(words)
+
+
+def _own_words(own: Mapping[str, Any]) -> list[str]:
+    """Return the options that read the user's documents so, without those that say what is so anyway."""
+    from tasks.own_data import OwnData
+
+    defaults = {one.name: one.default for one in fields(OwnData)}
+    words = ["--data", str(own["path"])]
+    for name, value in own.items():
+        if name not in ("path", "seed") and value != defaults[name]:
+            words += [f"--{name.replace('_', '-')}", str(value)]
+    return words
+
+
+def command_of(request: Request, n_draws: int | None = None) -> str:
+    """Return the command that asks for one cell.
+
+    Of a cell of a label-budget curve it is the curve of its budget with `n_draws` draws, the fewest with it if None.
+    """
+    options: dict[str, Any] = {"dataset": next(iter(request.datasets), None), "method": request.methods[0]}
     options |= {"seed": request.seeds[0], "trials": request.trials, "search-seconds": request.search_seconds}
     options |= {"protocol": request.protocol, "paper": request.paper, "probe": request.probe}
     options |= {"rule": request.rule}
@@ -240,9 +274,10 @@ def command_of(request: Request) -> str:
     words = ["run"]
     if labels := request.labels:
         words = ["curve", *(["--stratified"] if labels["stratified"] else [])]
-        options |= {"budgets": labels["budget"], "draws": labels["draw"] + 1}
+        options |= {"budgets": labels["budget"], "draws": n_draws or labels["draw"] + 1}
         if grid := request.validation.get("c_grid"):
             options["c-grid"] = ",".join(f"{c:g}" for c in grid)
+    words += _own_words(request.own) if request.own else []
     for name, value in options.items():
         if value is not None:
             words += [f"--{name.replace('_', '-')}", str(value)]

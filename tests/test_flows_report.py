@@ -6,6 +6,7 @@ import io
 import json
 import math
 import re
+import shlex
 from collections import Counter
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -14,7 +15,9 @@ from typing import Any
 
 import pytest
 
+from flows.cells import Request
 from flows.claims import choose, ledger
+from flows.curves import plan_curves
 from flows.leaderboard import summarise
 from flows.report import audits, boards, charts, classes, page, papers, ranks, recorded
 from flows.report.chapters import Chapter, answer_of, chapters
@@ -479,6 +482,45 @@ def test_one_run_alone_says_what_to_run_next(tmp_path: Path) -> None:
     assert "textbench run -d made -m lsi" in found[0].answer[0]
     assert "Nothing has been compared here yet" in found[1].answer[0]
     assert Page(page.render(alone, found)).open == []
+
+
+def test_what_to_run_next_on_own_documents_reads_them_as_before(tmp_path: Path) -> None:
+    """Also where another file of the name was run before, and where the path has to be quoted."""
+    for created, path in enumerate(("/x/data.csv", "/my data/data.csv"), start=1):
+        own = {"path": path, "text_column": "text", "label_column": "topic", "test_size": 0.5, "name": None}
+        about = {"documents_sha256": str(created) * 8, "n_train": 30, "n_test": 120, "n_labels": 3}
+        run = {"corpus": about, "edition": created, "created": float(created), "protocol": "transductive"}
+        made_runs.one_label(tmp_path, "data", "tfidf", TARGET, answers(100), request={"own": own}, **run)
+    first, second = chapters(gather(tmp_path))[0].answer
+    assert "data (2)" in second
+    command = "textbench run --data {} --label-column topic --test-size 0.5 -m lsi --protocol transductive"
+    assert first.endswith(f"Run another: {command.format('/x/data.csv')}")
+    assert second.endswith(f"Run another: {command.format(shlex.quote('/my data/data.csv'))}")
+
+
+def test_the_command_of_a_line_makes_all_runs_of_a_curves_budget(tmp_path: Path) -> None:
+    for seed, stratified, draws in ((0, False, (0, 1)), (0, True, (0, 2)), (3, False, (1,))):
+        for labels in ({"budget": b, "draw": d, "stratified": stratified} for b in (30, 60) for d in draws):
+            request = {"labels": labels}
+            made_runs.one_label(tmp_path, "r8", "tfidf", TARGET, answers(60), seed=seed, request=request)
+    rows = {row["key"]: row for row in gather(tmp_path).budgets}
+    table = tables(chapters(gather(tmp_path)))["made-here"]
+    told = []
+    for line in (dict(zip([name for name, _ in table.headings], row, strict=True)) for row in table.rows):
+        words = shlex.split(line["command"].text)
+        asked = dict(zip(words[2::2], words[3::2], strict=True)) if "--stratified" not in words else {}
+        asked = asked or dict(zip(words[3::2], words[4::2], strict=True))
+        request = Request([asked["--dataset"]], [asked["--method"]], [int(asked["--seed"])])
+        stratified = "--stratified" in words
+        cells = plan_curves(request, [int(asked["--budgets"])], int(asked["--draws"]), stratified=stratified)
+        planned = [(cell.seed, cell.request.labels) for cell in cells]
+        own = [rows[key] for key in line["keys"].value.split()]
+        assert all((row["seed"], row["request"]["labels"]) in planned for row in own)
+        told.append(line["labels"].text)
+    assert told == [
+        "30, draws 0 1", "30, draws 1", "30, stratified draws 0 2",
+        "60, draws 0 1", "60, draws 1", "60, stratified draws 0 2",
+    ]  # fmt: skip
 
 
 def test_all_cells_failed_says_why_and_what_to_do(tmp_path: Path) -> None:

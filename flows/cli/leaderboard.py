@@ -72,7 +72,7 @@ def leaderboard(
     )
     rows = with_doubt(home, chosen)
     if not rows:
-        _say_how_to_make_some(dataset, method, protocol, output)
+        _say_how_to_make_some(dataset, method, protocol, output, found)
     elif output == TABLE:
         from rich.console import Console
 
@@ -126,12 +126,16 @@ def _mlflow_rows(home: Path) -> Sequence[Mapping[str, Any]]:
 
 
 def _say_how_to_make_some(
-    dataset: list[str] | None, method: list[str] | None, protocol: str | None, output: str
+    datasets: Sequence[str],
+    methods: Sequence[str],
+    protocol: str | None,
+    output: str,
+    rows: Sequence[Mapping[str, Any]],
 ) -> None:
     if output != TABLE:
         return
-    asked = [*(f"-d {name}" for name in dataset or ()), *(f"-m {name}" for name in method or ())]
-    if protocol:
-        asked.append(f"--protocol {protocol}")
-    command = " ".join(["textbench run", *(asked or ["quick"])])
+    from flows.runs import command_to_run
+
+    asked = bool(datasets or methods or protocol)
+    command = command_to_run(datasets, methods, rows, protocol) if asked else "textbench run quick"
     print(f"There are no finished runs {'like that ' if asked else ''}yet. Make some with: {command}")

@@ -14,6 +14,7 @@ from flows.leaderboard import HEADINGS, KNOWN, Summary, caption, columns, failur
 from flows.report.evidence import Evidence, published_name
 from flows.report.recorded import beside, paper_of
 from flows.report.tables import LOCAL, NOTHING, RECORDED, Cell, Table, number, slug
+from flows.runs import HONEST, command_to_run
 from flows.verdict import Standing, standing
 
 LEAST = 1e-9  # of a fraction: less is floating point's
@@ -25,7 +26,8 @@ class Board:
     """The methods of a data set under a protocol, best first, by the metric that ranks.
 
     `tests` says how the others stand to the best. `recorded` are the methods that the repository records; where nothing
-    was run here `summaries` is empty. `published` is the data set's name in the catalogue, "" for the user's own.
+    was run here `summaries` is empty. `published` is the data set's name in the catalogue, "" for the user's own;
+    `another` is the command that runs one more method on the same documents.
     """
 
     dataset: str
@@ -35,6 +37,7 @@ class Board:
     tests: Standing
     recorded: Sequence[Summary] = ()
     published: str = ""
+    another: str = ""
 
     @property
     def p_values(self) -> Mapping[str, float]:
@@ -144,8 +147,10 @@ def boards(evidence: Evidence, recorded: Sequence[Summary] = ()) -> list[Board]:
             tests = standing(evidence.home, rows, measured, metric)
             published = published_name(rows[0])
             known = [s for s in recorded if (s.dataset, s.protocol) == (published, protocol)]
+            method = "lsi" if measured[0].method == "tfidf" else "tfidf"
+            another = command_to_run([dataset], [method], rows, None if protocol == HONEST else protocol)
             found.append(
-                Board(dataset, protocol, metric, measured, tests, beside(measured, known), published)
+                Board(dataset, protocol, metric, measured, tests, beside(measured, known), published, another)
             )
     return found
 

@@ -152,10 +152,7 @@ def answer_of(board: Board) -> str:
         value = f"{scale(board.metric) * mean_over(best, board.metric, board.tests.seeds):.2f}"
     said += f"{best.label} is best{shared and f'{shared},'} with {value} % {board.heading}"
     if len(board.summaries) == 1:
-        return (
-            f"{said}; nothing else was run to compare it with. Run another: "
-            f"textbench run -d {board.dataset} -m {'tfidf' if best.method != 'tfidf' else 'lsi'}"
-        )
+        return f"{said}; nothing else was run to compare it with. Run another: {board.another}"
     if board.tied:
         said += f"; tied with it: {', '.join(s.label for s in board.tied)}"
     elif board.p_values:

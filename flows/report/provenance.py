@@ -25,19 +25,24 @@ def local(evidence: Evidence) -> Table:
     """Return a line for each method on each data set: what its local runs were made with."""
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in [*evidence.rows, *evidence.budgets]:
-        labels = (row["request"].get("labels") or {}).get("budget")
+        labels = row["request"].get("labels") or {}
+        # A curve has one seed and one way to draw: the command of a line makes all of its runs.
+        curve = (labels["budget"], bool(labels.get("stratified")), row["seed"]) if labels else ()
         group = (
             row["dataset"],
             row["protocol"],
             row["method"],
             int(row["trials"]),
             settings_of(row),
-            labels or 0,
+            curve,
         )
         groups.setdefault(group, []).append(row)
     ordered = sorted(groups.items())
     rows = [_line(evidence, own) for _, own in ordered]
-    note = "One line a method and setting. The command repeats the first seed; the same command gives the same bits."
+    note = (
+        "One line a method and setting. The command repeats the first seed, with few labels all draws; the same "
+        "command gives the same bits."
+    )
     return Table("made-here", "How the local numbers were made", HEADINGS, rows, note, LOCAL, is_folded=True)
 
 
@@ -47,7 +52,8 @@ def _line(evidence: Evidence, rows: Sequence[Row]) -> list[Cell]:
     budget = first["request"].get("labels") or {}
     draws = sorted({(row["request"].get("labels") or {}).get("draw", 0) for row in rows})
     seeds = " ".join(str(seed) for seed in sorted({row["seed"] for row in rows}))
-    labels = f"{budget['budget']:,}, draws {' '.join(map(str, draws))}" if budget else "all"
+    drawn = "stratified draws" if budget.get("stratified") else "draws"
+    labels = f"{budget['budget']:,}, {drawn} {' '.join(map(str, draws))}" if budget else "all"
     trials = f", best of {first['trials']} settings" if int(first["trials"]) else ""
     return [
         Cell(first["dataset"]),
@@ -59,7 +65,7 @@ def _line(evidence: Evidence, rows: Sequence[Row]) -> list[Cell]:
         Cell(first["probe"] or "the method itself"),
         digests(about.corpus["sha256"]) if about.corpus else Cell("no longer in the store"),
         Cell("no longer in the store" if about.libraries is None else _versions(about.libraries)),
-        code(command_of(Request(**first["request"]))),
+        code(command_of(Request(**first["request"]), n_draws=draws[-1] + 1)),
         Cell(
             " ".join(row["key"][:SHORT] for row in rows), " ".join(row["key"] for row in rows), is_code=True
         ),
