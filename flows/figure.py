@@ -1,16 +1,18 @@
 """The leaderboard as a picture: how good each method is, with its interval, and what it costs."""
 
+import textwrap
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from flows.leaderboard import HEADINGS, Summary, columns, scale, summarise, unit
+from flows.leaderboard import HEADINGS, Summary, columns, of_best, scale, summarise, unit
 from flows.report.style import BEST, INK, OTHER, canvas, dash, save
 from tasks import InputError
 
 __all__ = ["INK", "WIDTH", "draw"]
 
 WIDTH = 7.0  # inches
+LINE = 80  # characters below an axis
 
 
 def draw(rows: Iterable[Mapping[str, Any]], path: Path, metric: str | None = None) -> None:
@@ -53,7 +55,10 @@ def _panel(axis: Any, summaries: list[Summary], metric: str) -> None:
     axis.set_yticks(range(len(summaries)), [summary.label for summary in summaries])
     axis.set_ylim(len(summaries) - 0.5, -0.5)
     axis.set_title(f"{first.dataset}, {first.protocol} protocol")
-    axis.set_xlabel(f"{HEADINGS.get(metric, metric)}, {unit(metric)}{_bars(summaries, metric)}")
+    label = f"{HEADINGS.get(metric, metric)}, {unit(metric)}{_bars(summaries, metric)}"
+    if shared := of_best(summaries, metric):
+        label += "\n" + textwrap.fill(f"Diamond: best{shared}", LINE)
+    axis.set_xlabel(label)
     axis.grid(axis="y", visible=False)
     axis.spines["left"].set_visible(False)
     axis.tick_params(axis="y", length=0)

@@ -90,6 +90,14 @@ def _best(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return dict(min((row for row in ranked if first.holds(row)), key=lambda row: row["seed"]))
 
 
+def of_best_run(home: Path, row: Mapping[str, Any]) -> str:
+    """Say of the run that `best` is on which seeds it is the best, and what has a better figure from others."""
+    from flows.leaderboard import columns, latest, of_best, summarise
+
+    table = summarise(latest(filter(is_whole, _among(home, row["dataset"], row["protocol"]))))
+    return of_best(table, columns(table, None)[0])
+
+
 def _by_id(rows: Sequence[dict[str, Any]], name: str) -> dict[str, Any]:
     """Return the row whose MLflow id or cell key begins so."""
     wanted = name.lower()

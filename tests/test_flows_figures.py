@@ -14,7 +14,9 @@ from flows.leaderboard import summarise as summaries
 from flows.report import charts, style
 from flows.report.boards import Board
 from flows.report.curves import tables
+from flows.verdict import Standing
 
+NOTHING = Standing(None, [], {}, [])  # nothing was tested
 COVERAGE = {"good": 3.25, "poor": 9.5}  # labels down to the last true one
 
 
@@ -86,7 +88,7 @@ def test_the_table_of_curves_counts_labels(capsys: pytest.CaptureFixture[str]) -
 
 def test_a_board_of_coverage_error_counts_labels(drawn: list[Any]) -> None:
     found = summaries(rows("coverage_error", COVERAGE), "coverage_error")
-    board = Board("made", "honest", "coverage_error", found, {}, [])
+    board = Board("made", "honest", "coverage_error", found, NOTHING, [])
     charts.leaderboard(board)
     charts.cost(board, "seconds")
     assert drawn[0].get_xlabel() == "coverage error, labels"
@@ -98,7 +100,7 @@ def test_no_mark_is_cut_at_an_end_of_the_axes(drawn: list[Any], tmp_path: Path) 
     found = rows("accuracy", {"perfect": 1.0, "bad": 0.3})
     figure.draw(found, tmp_path / "x.png")
     curve_figure.draw(curves("accuracy", [0.95, 1.0]), tmp_path / "x.png")
-    charts.leaderboard(Board("made", "honest", "accuracy", summaries(found), {}, []))
+    charts.leaderboard(Board("made", "honest", "accuracy", summaries(found), NOTHING, []))
     for axis in drawn:
         assert not [
             line for line in axis.lines if line.get_marker() in tuple("oDs<^v") and line.get_clip_on()

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from flows.leaderboard import mean_over, on_seeds, scale
+from flows.leaderboard import higher, mean_over, on_seeds, scale
 from flows.report import (
     audits,
     boards,
@@ -162,6 +162,8 @@ def answer_of(board: Board) -> str:
             "also the cheapest of these" if cheapest is best else f"the cheapest of these is {cheapest.label}"
         )
         said += f"; {'it is ' if cheapest is best else ''}{same} ({cheapest.seconds:.1f} s)"
+    if others := higher(board.summaries, board.metric):
+        said += f"; {others}"
     return f"{said}."
 
 
@@ -185,11 +187,14 @@ def _by_ranks(found: Sequence[Board]) -> list[str]:
             f"On {behind} of {counted(len(found), 'board')} a recorded method is better than all that was run here."
         )
     listed = ", ".join(f"{label} on {n}" for label, n in count.most_common(3))
-    return (
-        [*lines, f"Best or tied with the best, of {counted(len(found), 'board')}: {listed}."]
-        if listed
-        else lines
-    )
+    if listed:
+        n_uneven = sum(bool(on_seeds(board.summaries, board.metric)) for board in found)
+        uneven = f" (on {n_uneven} of them judged on the seeds in common)" if n_uneven else ""
+        lines.append(f"Best or tied with the best, of {counted(len(found), 'board')}{uneven}: {listed}.")
+    for board in found:
+        if others := higher(board.summaries, board.metric):
+            lines.append(f"Better than the best of {board.dataset}, {board.protocol} protocol: {others}.")
+    return lines
 
 
 def _as_good(board: Board) -> str:
@@ -264,12 +269,18 @@ def _cost_answer(board: Board) -> str | None:
     timed = [s for s in board.summaries if s.seconds is not None]
     if len(timed) < 2 or board.best.seconds is None:
         return None
+    where = f"{board.dataset}, {board.protocol} protocol"
+    if board.tests.best is None:
+        return f"{where}: there is no best one, for no two methods ran the same seed."
     best = board.best
     near = [s for s in timed if abs(s.mean[board.metric] - best.mean[board.metric]) <= NEAR]
     quickest = min(near, key=lambda s: s.seconds or 0.0)
     here = " of those run here" if board.ahead else ""
-    said = f"{board.dataset}, {board.protocol} protocol: the best{here}, {best.label}, took {best.seconds:.1f} s a seed"
+    seeds = on_seeds(board.summaries, board.metric).partition(",")[0]
+    said = f"{where}: the best{here}{seeds}, {best.label}, took {best.seconds:.1f} s a seed"
     said += f" and {best.peak_mb or 0:,.0f} MB"
+    if others := higher(board.summaries, board.metric):
+        said += f" ({others})"
     if quickest is best:
         return f"{said}; nothing within {100 * NEAR:.0f} points of it was quicker."
     figure = boards.figure(board, quickest)

@@ -6,7 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flows.leaderboard import HEADINGS, scale, unit
+from flows.leaderboard import HEADINGS, of_best, scale, unit
 from flows.report import style
 from flows.report.boards import Board, Line
 from flows.report.papers import KINDS
@@ -86,7 +86,8 @@ def leaderboard(board: Board) -> Figure:
     return Figure(
         f"fig-leaderboard-{board.name}",
         f"{title}. Bars are 95 % intervals, the wider of solid: over seeds, "
-        f"and dashed: over test documents; filled: best, or statistically tied with it.{left}{more}",
+        f"and dashed: over test documents; filled: best{of_best(board.summaries, board.metric)}, or statistically "
+        f"tied with it.{left}{more}",
         svg,
     )
 

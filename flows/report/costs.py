@@ -1,6 +1,6 @@
 """Chapter three: what it costs, in seconds and in memory, and what on each board nothing beats on both."""
 
-from flows.leaderboard import scale
+from flows.leaderboard import Summary, in_common, mean_over, of_best, scale
 from flows.report.boards import Board, figure
 from flows.report.charts import front
 from flows.report.tables import LOCAL, Cell, Table, number
@@ -16,6 +16,13 @@ def table(board: Board) -> Table | None:
         kind: front([(getattr(s, kind), s.mean[board.metric]) for s in timed])
         for kind in ("seconds", "peak_mb")
     }
+    compared, seeds = in_common(board.summaries, board.metric)
+
+    def behind(summary: Summary) -> float:
+        """Return how far a method is from the best on the seeds that are compared."""
+        own, best = (mean_over(one, board.metric, seeds) for one in (summary, board.best))
+        return own - best
+
     rows = []
     for summary in sorted(timed, key=lambda s: s.seconds or 0.0):
         value = summary.mean[board.metric]
@@ -27,7 +34,7 @@ def table(board: Board) -> Table | None:
             Cell(summary.label),
             Cell(figure(board, summary), value),
             number(summary.seconds, 1, mark=marks[0]),
-            number(value - board.best.mean[board.metric], scale=factor),
+            number(behind(summary) if summary in compared else None, scale=factor),
             number(summary.peak_mb, 0, mark=marks[1]),
         ])  # fmt: skip
     headings = [
@@ -39,5 +46,7 @@ def table(board: Board) -> Table | None:
         "publish run with --timed. "
         "On the front: nothing is both better and cheaper."
     )
+    if shared := of_best(board.summaries, board.metric):
+        note += f" Best{shared}. Points from it are on these seeds; the fronts are of each method's own."
     title = f"What {board.dataset}, {board.protocol} protocol costs"
     return Table(f"costs-{board.name}", title, headings, rows, note, LOCAL)
