@@ -198,6 +198,20 @@ def test_what_equals_the_best_is_tied_with_it_and_hundredths_do_not_look_large(e
     assert 0.5 <= max(ticks) - min(ticks) <= 1
 
 
+def test_the_chapter_says_over_what_the_intervals_of_the_tables_are(tmp_path: Path) -> None:
+    """One seed has an interval over test documents alone; the letters are those of the tables."""
+    made_runs.one_label(tmp_path, "made", "a", TARGET, answers(100))
+    made_runs.one_label(tmp_path, "made", "b", TARGET, answers(90))
+    found = chapters(gather(tmp_path))
+    sure = next(chapter for chapter in found if chapter.name == "sure")
+    assert "Figures have 95 % intervals, d: over test documents." in sure.lines[0]
+    assert "interval, d: over test documents" in tables(found)["leaderboard-made-honest"].note
+    for n_wrong in (20, 60):  # two seeds far apart
+        made_runs.one_label(tmp_path, "made", "a", TARGET, answers(120 - n_wrong), seed=n_wrong)
+    sure = next(chapter for chapter in chapters(gather(tmp_path)) if chapter.name == "sure")
+    assert "the wider of d: over test documents, and s: over seeds (Student t)." in sure.lines[0]
+
+
 def test_ceilings_of_time_and_memory_are_a_pareto_front() -> None:
     points = [(1.0, 0.5), (2.0, 0.9), (2.0, 0.8), (3.0, 0.9), (9.0, 0.95), (1.0, 0.5)]
     assert charts.front(points) == {(1.0, 0.5), (2.0, 0.9), (9.0, 0.95)}

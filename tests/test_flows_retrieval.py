@@ -85,6 +85,38 @@ def test_the_report_keeps_collections_of_one_name_apart(tmp_path: Path) -> None:
     assert all("--collection" not in command for command in commands)
 
 
+def test_a_report_of_search_alone_has_no_chapter_on_what_was_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from flows.report import page
+    from flows.report.chapters import chapters
+    from flows.report.evidence import gather
+
+    cells, store = computed(tmp_path, ["bm25", "lm"], [0])
+    (tmp_path / "retrieval").mkdir()
+    means = {}
+    for cell in cells:
+        metrics = store.open(cell.references["evaluate"]).json("metrics")
+        record = {"metrics": metrics, "created": 1.0, "run_id": None}
+        (tmp_path / "retrieval" / f"{cell.key}.json").write_text(json.dumps(record))
+        means[cell.method] = 100 * metrics["map"]
+    evidence = gather(tmp_path)
+    found = chapters(evidence)
+    assert [chapter.name for chapter in found] == ["which", "made"]
+    best = max(means, key=lambda name: means[name])
+    said = f"{best} has the highest mean average precision of 2 rankers, {means[best]:.2f} %"
+    assert said in found[0].answer[0]
+    text = page.render(evidence, found)
+    assert "2 rankings" in text
+    assert "Nothing has been run" not in text and "Nothing was timed" not in text
+    assert "Nothing has been run here yet" in chapters(gather(tmp_path / "empty"))[0].answer[0]
+    monkeypatch.setenv("TEXTBENCH_HOME", str(tmp_path))
+    assert CliRunner().invoke(app, ["leaderboard"]).stdout == (
+        "There are no finished runs yet (2 rankings: textbench retrieve or report shows them). "
+        "Make some with: textbench run quick\n"
+    )
+
+
 def test_the_plan_has_a_cell_for_each_ranker_collection_and_seed(tmp_path: Path) -> None:
     cells = plan(Request(["cranfield"], ["lm", "lm+lsi", "lm"], [0, 1], own=own(tmp_path)))
     assert len({cell.key for cell in cells}) == len(cells) == 8

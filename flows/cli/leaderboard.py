@@ -72,7 +72,7 @@ def leaderboard(
     )
     rows = with_doubt(home, chosen)
     if not rows:
-        _say_how_to_make_some(dataset, method, protocol, output, found)
+        _say_how_to_make_some(home, dataset, method, protocol, output, found)
     elif output == TABLE:
         from rich.console import Console
 
@@ -126,6 +126,7 @@ def _mlflow_rows(home: Path) -> Sequence[Mapping[str, Any]]:
 
 
 def _say_how_to_make_some(
+    home: Path,
     datasets: Sequence[str],
     methods: Sequence[str],
     protocol: str | None,
@@ -138,4 +139,9 @@ def _say_how_to_make_some(
 
     asked = bool(datasets or methods or protocol)
     command = command_to_run(datasets, methods, rows, protocol) if asked else "textbench run quick"
-    print(f"There are no finished runs {'like that ' if asked else ''}yet. Make some with: {command}")
+    n_rankings = len(list((home / "retrieval").glob("*.json")))
+    rankings = (
+        f" ({counted(n_rankings, 'ranking')}: textbench retrieve or report shows them)" if n_rankings else ""
+    )
+    said = f"There are no finished runs {'like that ' if asked else ''}yet{rankings}."
+    print(f"{said} Make some with: {command}")

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from flows.half_widths import in_words
 from flows.leaderboard import higher, mean_over, on_seeds, scale
 from flows.report import (
     audits,
@@ -68,17 +69,19 @@ def chapters(evidence: Evidence, entries: "Sequence[Entry] | None" = None) -> li
     known = recorded.summaries()
     found = boards.boards(evidence, known)
     others = boards.recorded_boards(known, found) if entries is not None else []
-    remade = exhibits.shown(evidence)
+    remade, searched = exhibits.shown(evidence), search.found(evidence)
+    is_search_alone = searched and not (evidence.rows or evidence.budgets or evidence.failed)
     return [
-        _which(evidence, found, others),
-        _sure(evidence, found),
-        _costs(found, evidence),
+        _which(evidence, found, others, searched),
+        *([] if is_search_alone else [_sure(evidence, found), _costs(found, evidence)]),
         *([_papers(entries, remade)] if entries is not None else [_remade(remade)] if remade else []),
-        _made(evidence, found, entries),
+        _made(evidence, found, entries, searched),
     ]
 
 
-def _which(evidence: Evidence, found: Sequence[Board], others: Sequence[Board]) -> Chapter:
+def _which(
+    evidence: Evidence, found: Sequence[Board], others: Sequence[Board], searched: Sequence[search.Run]
+) -> Chapter:
     sections = [_board_section(board) for board in found]
     for (dataset, protocol), own in curves.groups(evidence).items():
         name, title = (
@@ -93,20 +96,23 @@ def _which(evidence: Evidence, found: Sequence[Board], others: Sequence[Board]) 
     if of_topics := topics.find(evidence):
         tables = [topics.coherence(of_topics), *map(topics.table, of_topics)]
         sections.append(Section("topics", "What topic models learned", LOCAL, tables=tables))
-    if searched := search.tables(search.runs(evidence.home)) if not evidence.sweeps else []:
-        sections.append(Section("search", "Search in judged collections", LOCAL, tables=searched))
+    if searched:
+        of_search = search.tables(searched)
+        sections.append(Section("search", "Search in judged collections", LOCAL, tables=of_search))
     sections += [_board_section(board) for board in others]
     if failed := boards.failed(evidence):
         sections.append(Section("failures", "What failed", LOCAL, tables=[failed]))
     answer = [answer_of(board) for board in found] if len(found) <= SEVERAL else _by_ranks(found)
     if not found:
-        answer = [answer_of(board) for board in others if len({s.method for s in board.recorded}) > 1]
-    lines = [] if found else [nothing_here(evidence)]
+        answer = search.answers(searched)
+        answer += [answer_of(board) for board in others if len({s.method for s in board.recorded}) > 1]
+    nothing = "" if found else nothing_here(evidence)
+    lines = [nothing] if nothing else []
     return Chapter("which", "Which representation should I use?", answer or lines, lines, sections)
 
 
 def nothing_here(evidence: Evidence) -> str:
-    """Say that there is no local result, and what to do."""
+    """Say that there is no local result, and what to do; "" where search alone was run."""
     if evidence.budgets:
         return "Only label-budget curves were run here; a comparison on all labels is made by: textbench run quick"
     if evidence.failed:
@@ -116,6 +122,8 @@ def nothing_here(evidence: Evidence) -> str:
             f"{one['method']}: {one['error']}. Mend that, and run the same command again; textbench doctor looks for "
             "what is missing."
         )
+    if search.found(evidence):
+        return ""
     return "Nothing has been run here yet. A first comparison takes a minute or two: textbench run quick"
 
 
@@ -242,9 +250,11 @@ def _how_sure(found: Sequence[Board]) -> list[str]:
 def _explained(found: Sequence[Board]) -> list[str]:
     if not found:
         return []
+    over = {s.over.get(board.metric) for board in found for s in (*board.summaries, *board.recorded)} - {None}
+    intervals = f"Figures have 95 % intervals, {in_words(over)}. " if over else ""
     return [
         "Methods are tested against the best of their board on the same test documents: the paired bootstrap, "
-        "Holm-corrected. The interval of a figure is over seeds (Student t). Where ties are many, take the cheapest."
+        f"Holm-corrected. {intervals}Where ties are many, take the cheapest."
     ]
 
 
@@ -334,7 +344,12 @@ def _exhibits(remade: Sequence[exhibits.Shown]) -> list[Section]:
     ]
 
 
-def _made(evidence: Evidence, boards_here: Sequence[Board], entries: "Sequence[Entry] | None") -> Chapter:
+def _made(
+    evidence: Evidence,
+    boards_here: Sequence[Board],
+    entries: "Sequence[Entry] | None",
+    searched: Sequence[search.Run],
+) -> Chapter:
     found, kept = audits.known(evidence, others=entries is not None), _kept(boards_here, entries)
     n_local, n_kept = len(evidence.rows) + len(evidence.budgets), sum(len(table.rows) for table in kept)
     sections = []
@@ -352,13 +367,13 @@ def _made(evidence: Evidence, boards_here: Sequence[Board], entries: "Sequence[E
         ]
     if n_local:
         sections.append(Section("local-numbers", "Local numbers", LOCAL, tables=[provenance.local(evidence)]))
-    searched = search.runs(evidence.home) if not evidence.sweeps else []
     if searched:
         sections.append(Section("search-numbers", "Numbers of search", LOCAL, tables=[search.made(searched)]))
     if kept:
         sections.append(Section("recorded-numbers", "Recorded numbers", RECORDED, tables=kept))
+    rankings = f"{counted(len(searched), 'ranking')}, " if searched else ""
     answer = [
-        f"{counted(n_local, 'local run')}, {counted(n_kept, 'recorded figure')}, "
+        f"{counted(n_local, 'local run')}, {rankings}{counted(n_kept, 'recorded figure')}, "
         f"{counted(len(found), 'data set')} audited: for each, protocol, "
         "seeds, settings, versions, sha256 of the data, and the command that makes it again."
     ]

@@ -5,9 +5,11 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from flows.report import search
 from flows.report.chapters import Chapter, nothing_here
 from flows.report.evidence import Evidence
 from flows.report.tables import FORMAT_NAMES, FORMATS, LOCAL, RECORDED, Table
+from flows.words import counted
 from tasks import InputError
 
 HERE = Path(__file__).parent
@@ -46,6 +48,8 @@ def render(evidence: Evidence, found: Sequence[Chapter]) -> str:
     sweeps = f" of the sweeps {', '.join(evidence.sweeps)}" if evidence.sweeps else ""
     n_runs, n_budgets = len(evidence.rows), len(evidence.budgets)
     about = f"{now}. {n_runs} local runs{sweeps}, {n_budgets} more on label budgets; {len(evidence.failed)} failed."
+    if searched := search.found(evidence):
+        about = f"{about[:-1]}; {counted(len(searched), 'ranking')}."
     has_results = bool(evidence.rows or evidence.budgets)
     version = importlib.metadata.version("textbench")
     return environment.get_template("template.html").render(

@@ -7,12 +7,19 @@ from typing import Any
 
 from evaluation.intervals import mean_interval
 from flows.ranking_tables import HEADINGS
-from flows.report.evidence import _json
+from flows.report.evidence import Evidence, _json
 from flows.report.provenance import SHORT, digests
 from flows.report.tables import LOCAL, Cell, Table, code, number
+from flows.words import counted
 from tasks.recipe import Reference
 
+Run = Mapping[str, Any]
 SHOWN = ("map", "precision_at_10", "ndcg_at_10", "reciprocal_rank")
+
+
+def found(evidence: Evidence) -> list[dict[str, Any]]:
+    """Return the finished retrieval runs of a report: none in that of some sweeps."""
+    return [] if evidence.sweeps else runs(evidence.home)
 
 
 def runs(home: Path) -> list[dict[str, Any]]:
@@ -55,18 +62,41 @@ def _newest(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return list(places.values())
 
 
-def tables(found: Sequence[Mapping[str, Any]]) -> list[Table]:
-    """Return a table a collection and policy of judgments, best mean average precision first."""
-    groups: dict[tuple[str, str], dict[tuple[str, int], list[Mapping[str, Any]]]] = {}
+Members = Mapping[tuple[str, int], Sequence[Run]]
+
+
+def _groups(found: Sequence[Run]) -> dict[tuple[str, str], Members]:
+    """Return the runs by collection and policy of judgments, of each by ranker and trials."""
+    groups: dict[tuple[str, str], dict[tuple[str, int], list[Run]]] = {}
     for run in found:
         members = groups.setdefault((run["collection"], run["judgments"]), {})
         members.setdefault((run["ranker"], run["trials"]), []).append(run)
-    return [_table(*group, members) for group, members in groups.items()]
+    return dict(groups)
 
 
-def _table(
-    collection: str, judgments: str, members: Mapping[tuple[str, int], Sequence[Mapping[str, Any]]]
-) -> Table:
+def tables(found: Sequence[Run]) -> list[Table]:
+    """Return a table a collection and policy of judgments, best mean average precision first."""
+    return [_table(*group, members) for group, members in _groups(found).items()]
+
+
+def answers(found: Sequence[Run]) -> list[str]:
+    """Return in words which ranker has the highest mean average precision on each collection."""
+    lines = []
+    for (collection, judgments), members in _groups(found).items():
+        means = {
+            ranker: mean_interval([run["measures"]["map"] for run in own])[0]
+            for ranker, own in members.items()
+        }
+        best = max(means, key=lambda ranker: means[ranker])
+        tuned = f" ({best[1]} settings)" if best[1] else ""
+        lines.append(
+            f"Search in {collection}, {judgments} judgments: {best[0]}{tuned} has the highest mean average precision "
+            f"of {counted(len(means), 'ranker')}, {100 * means[best]:.2f} %. Paired tests: textbench retrieve."
+        )
+    return lines
+
+
+def _table(collection: str, judgments: str, members: Members) -> Table:
     lines = []
     for (ranker, trials), own in members.items():
         means = {name: mean_interval([run["measures"][name] for run in own]) for name in SHOWN}
