@@ -12,8 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from flows import dataset_numbers
 from flows.words import counted
-from tasks import catalogue, ingest
+from tasks import InputError, catalogue, ingest
 from tasks.files import META, Damaged, read_meta
 from tasks.recipe import Reference, canonical_json
 from tasks.store import Artifact, Store
@@ -26,7 +27,8 @@ SHORT = 8  # digits of a sha256 that are shown
 def told_apart(home: Path, rows: Iterable[Row], among: Iterable[Row] = ()) -> list[dict[str, Any]]:
     """Return rows with a `dataset` that only rows of the same documents have, whatever they were called.
 
-    Of several data sets with one name the first that was run keeps it, the others are `data (2)`, `data (3)`. `named`
+    Of several data sets with one name the first that was run keeps it, the others are `data (2)`, `data (3)`, numbers
+    that stay once they were shown (`flows.dataset_numbers`). `named`
     is what a row was called, and `about` what tells its data set from those of the same name, "" without any.
 
     rows: of the index, of MLflow, or of a run just made; `among` are others that have a say in the names.
@@ -34,16 +36,31 @@ def told_apart(home: Path, rows: Iterable[Row], among: Iterable[Row] = ()) -> li
     rows = [{**row, "dataset": row.get("named", row["dataset"])} for row in rows]
     others = [{**row, "dataset": row.get("named", row["dataset"])} for row in among]
     places = _groups(home, [*rows, *others])
-    groups: dict[Group, list[Row]] = {}
-    for row, place in zip([*rows, *others], places, strict=True):
-        groups.setdefault(place, []).append(row)
-    names = _names(groups)
+    groups = _gathered([*rows, *others], places)
+    names = _names(home, groups)
     counts = Counter(map(_name, groups.values()))
-    abouts = {place: _about(home, own) if counts[_name(own)] > 1 else "" for place, own in groups.items()}
+    is_plain = {
+        place: counts[_name(own)] == 1 and names[place] == _name(own) for place, own in groups.items()
+    }
+    abouts = {place: "" if is_plain[place] else about(home, own) for place, own in groups.items()}
     return [
         {**row, "named": row["dataset"], "dataset": names[place], "about": abouts[place]}
         for row, place in zip(rows, places, strict=False)
     ]
+
+
+def keep_numbers(home: Path, rows: Iterable[Row]) -> None:
+    """Keep the numbers of the data sets that share a name, as `told_apart` gives them to all rows of the index."""
+    rows = [{**row, "dataset": row.get("named", row["dataset"])} for row in rows]
+    numbers = _numbers(home, _gathered(rows, _groups(home, rows)))
+    dataset_numbers.keep(home, {name: given for name, given in numbers.items() if len(given) > 1})
+
+
+def _gathered(rows: Sequence[Row], places: Sequence[Group]) -> dict[Group, list[Row]]:
+    groups: dict[Group, list[Row]] = {}
+    for row, place in zip(rows, places, strict=True):
+        groups.setdefault(place, []).append(row)
+    return groups
 
 
 def _groups(home: Path, rows: Sequence[Row]) -> list[Group]:
@@ -70,14 +87,25 @@ def _groups(home: Path, rows: Sequence[Row]) -> list[Group]:
     return found
 
 
-def _names(groups: Mapping[Group, Sequence[Row]]) -> dict[Group, str]:
-    numbers: dict[str, int] = {}
+def _names(home: Path, groups: Mapping[Group, Sequence[Row]]) -> dict[Group, str]:
+    numbers = _numbers(home, groups)
     names = {}
-    for place in sorted(groups, key=lambda g: (min(map(_created, groups[g])), g)):
-        name = _name(groups[place])
-        number = numbers[name] = numbers.get(name, 0) + 1
-        names[place] = name if number == 1 else f"{name} ({number})"
+    for place, own in groups.items():
+        number = numbers[_name(own)][_documents(place)]
+        names[place] = _name(own) if number == 1 else f"{_name(own)} ({number})"
     return names
+
+
+def _numbers(home: Path, groups: Mapping[Group, Sequence[Row]]) -> dataset_numbers.Numbers:
+    """Return by name the number of each group: that which is kept, else by when it was first run."""
+    kept, ordered = dataset_numbers.read(home), dict[str, list[str]]()
+    for place in sorted(groups, key=lambda g: (min(map(_created, groups[g])), g)):
+        ordered.setdefault(_name(groups[place]), []).append(_documents(place))
+    return {name: dataset_numbers.numbered(kept.get(name, {}), own) for name, own in ordered.items()}
+
+
+def _documents(place: Group) -> str:
+    return " ".join(filter(None, place))
 
 
 def _created(row: Row) -> float:
@@ -101,7 +129,7 @@ def newest(rows: Iterable[Row]) -> list[dict[str, Any]]:
     ]
 
 
-def _about(home: Path, rows: Sequence[Row]) -> str:
+def about(home: Path, rows: Sequence[Row]) -> str:
     """Return the size of a data set, its sha256 and when it was first run, as far as they are known."""
     words = []
     corpus = next((row["corpus"] for row in rows if row.get("corpus")), None)
@@ -109,7 +137,9 @@ def _about(home: Path, rows: Sequence[Row]) -> str:
         corpus = stored_identity(Store(home / "store"), reference)
     if corpus:
         words.append(f"{corpus['n_train']:,} training and {counted(corpus['n_test'], 'test document')}")
-        words.append(f"{counted(corpus['n_labels'], 'label')}, sha256 {corpus['documents_sha256'][:SHORT]}")
+        words.append(
+            f"{counted(corpus['n_labels'], 'label')}, documents' sha256 {corpus['documents_sha256'][:SHORT]}"
+        )
     elif own := (rows[0].get("request") or {}).get("own"):
         words.append(f"read from {own['path']}")
     first = min(map(_created, rows))
@@ -165,14 +195,39 @@ def _reference(home: Path, row: Row) -> Reference | None:
 def choose_datasets(rows: Sequence[Row], names: Sequence[str]) -> list[str]:
     """Return the data sets of these names, as `told_apart` has them; a data set may be asked for by an earlier name.
 
-    Raises InputError for a name that neither the catalogue nor any run has, with the nearest.
+    NAME@SHA is the one of that name whose documents' sha256 begins so. Raises InputError for a name that neither the
+    catalogue nor any run has, with the nearest, and for digits that no data set or several of that name begin with.
     """
     now = {row["dataset"] for row in rows}
     earlier = {row["named"]: row["dataset"] for row in rows}
     choices = dict.fromkeys([*catalogue.datasets(), *sorted(now), *sorted(earlier)])
+    found = []
     for name in names:
-        catalogue.pick("data set", name, choices)
-    return [name if name in now else earlier.get(name, name) for name in names]
+        base, at, digits = name.rpartition("@")
+        if at and name not in choices:
+            catalogue.pick("data set", base, choices)
+            found.append(_of_sha256(rows, base, digits))
+        else:
+            catalogue.pick("data set", name, choices)
+            found.append(name if name in now else earlier.get(name, name))
+    return found
+
+
+def _of_sha256(rows: Sequence[Row], name: str, digits: str) -> str:
+    known = {
+        row["dataset"]: row["corpus"]["documents_sha256"]
+        for row in rows
+        if row.get("corpus") and name in (row["named"], row["dataset"])
+    }
+    found = [dataset for dataset, sha256 in known.items() if sha256.startswith(digits.lower())]
+    if len(found) == 1 and digits:
+        return found[0]
+    choices = ", ".join(f"{name}@{sha256[:SHORT]}" for sha256 in known.values())
+    few = "no" if not found else "more than one"
+    raise InputError(
+        f"{few} data set called {name} has documents whose sha256 begins with {digits!r}; "
+        f"choose from {choices or 'none'}"
+    )
 
 
 def choose_methods(rows: Sequence[Row], names: Sequence[str]) -> list[str]:

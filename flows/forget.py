@@ -9,7 +9,7 @@ from typing import Any
 
 from flows import spool
 from flows.cells import Index
-from flows.corpora import choose_datasets, choose_methods
+from flows.corpora import choose_datasets, choose_methods, keep_numbers
 from flows.runs import find_run
 from tasks import InputError
 from tasks.store import locked
@@ -72,6 +72,7 @@ def forget(home: Path, rows: Sequence[dict[str, Any]]) -> None:
     if tracker is not None and any(is_in_mlflow(row, tracker) for row in rows):
         tracker.prepare()
     index = Index(home)
+    keep_numbers(home, index.rows())
     for row in rows:
         with locked(index.folder / f".{row['key']}.lock"):
             if tracker is not None and is_in_mlflow(row, tracker):

@@ -68,8 +68,9 @@ def test_two_files_of_one_name_are_two_tables(tmp_path: Path) -> None:
     first, second = verdicts(tmp_path, rows)
     assert first.startswith("data, honest protocol: tfidf is best")
     assert second.startswith("data (2), honest protocol: tfidf is best")
-    assert "140 training and 60 test documents, 2 labels, sha256 22222222, first run 1970-01-01" in (
-        FORMATS["markdown"](rows)
+    assert (
+        "140 training and 60 test documents, 2 labels, documents' sha256 22222222, first run 1970-01-01"
+        in (FORMATS["markdown"](rows))
     )
     with pytest.raises(InputError, match=r"counts has not been run on data \(2\)"):
         runs_of_methods(tmp_path, ["data (2)"], ["tfidf", "counts"], "honest")

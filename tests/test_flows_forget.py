@@ -133,3 +133,32 @@ def test_runs_in_mlflow_are_marked_deleted(home: Path) -> None:
     stages = {key: tracker.client.get_run(run_id).info.lifecycle_stage for key, run_id in ids.items()}
     assert {key for key, stage in stages.items() if stage == "deleted"} == gone
     assert {row["run_id"] for row in tracker.runs()} == {ids[key] for key in ids.keys() - gone}
+
+
+def test_numbers_of_data_sets_stay_when_one_is_forgotten(home: Path) -> None:
+    run(home, "data", "nb", "4", created=9.0)
+    assert {row["dataset"] for row in Index(home).rows()} == {"data", "data (2)", "data (3)", "r8"}
+    said = told("-d", "data (2)", "--yes")
+    assert (
+        "data (2): 10 training and 10 test documents, 2 labels, documents' sha256 22222222, first run" in said
+    )
+    rows = Index(home).rows()
+    assert {(row["dataset"], row["corpus"]["documents_sha256"][0]) for row in rows} == {
+        ("data", "1"), ("data (3)", "4"), ("r8", "3"),
+    }  # fmt: skip
+    run(home, "data", "nb", "5", created=10.0)
+    run(home, "data", "nb", "2", created=11.0)
+    told("-d", "data", "--yes")
+    rows = Index(home).rows()
+    assert {(row["dataset"], row["corpus"]["documents_sha256"][0]) for row in rows} == {
+        ("data (2)", "2"), ("data (3)", "4"), ("data (4)", "5"), ("r8", "3"),
+    }  # fmt: skip
+
+
+def test_a_data_set_by_its_sha256(home: Path) -> None:
+    told("-d", "data@2222", "--yes")
+    assert left(home) == [one for one in ALL if not one[0].startswith("data2")]
+    with pytest.raises(
+        InputError, match=r"no data set called data has documents .* '7'; choose from data@1111"
+    ):
+        told("-d", "data@7", "--yes")

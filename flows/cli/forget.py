@@ -26,7 +26,7 @@ def forget(
         typer.Option(
             "--dataset",
             "-d",
-            help="Instead: all runs on this data set, such as 'data (2)'; repeat.",
+            help="Instead: all runs on this data set, such as 'data (2)' or data@900bdffd; repeat.",
             show_default=False,
         ),
     ] = None,
@@ -61,7 +61,8 @@ def forget(
 
 
 def _say(home: Path, rows: Sequence[dict[str, Any]]) -> None:
-    """Print the runs, and from where they go."""
+    """Print the runs, of which documents they are, and from where they go."""
+    from flows.corpora import about
     from flows.forget import is_in_mlflow, tracker_of, waiting
 
     for row in rows[:LISTED]:
@@ -70,6 +71,9 @@ def _say(home: Path, rows: Sequence[dict[str, Any]]) -> None:
         )
     if len(rows) > LISTED:
         print(f"... and {len(rows) - LISTED} more")
+    for name in dict.fromkeys(row["dataset"] for row in rows):
+        own = [row for row in rows if row["dataset"] == name]
+        print(f"{name}: {own[0]['about'] or about(home, own)}.")
     tracker = tracker_of(home)
     n_tracked = sum(is_in_mlflow(row, tracker) for row in rows)
     n_waiting = sum(len(waiting(home, row)) for row in rows)

@@ -103,10 +103,13 @@ def _check(metric: str | None, protocol: str | None, output: str, formats: Seque
 
 def _index_rows(home: Path) -> Sequence[Mapping[str, Any]]:
     from flows.cells import Index
+    from flows.corpora import keep_numbers
     from flows.rescore import rescored
 
+    rows = Index(home).rows()
+    keep_numbers(home, rows)
     # What a part of the labels gave is for `textbench curve`.
-    return rescored(home, (row for row in Index(home).rows() if not row["request"]["labels"]))
+    return rescored(home, (row for row in rows if not row["request"]["labels"]))
 
 
 def _mlflow_rows(home: Path) -> Sequence[Mapping[str, Any]]:

@@ -49,14 +49,16 @@ def print_summary(home: Path, rows: Sequence[dict[str, Any]], page: str) -> None
 
     from flows import services
     from flows.cells import Index
-    from flows.corpora import told_apart
+    from flows.corpora import keep_numbers, told_apart
     from flows.doubt import with_doubt
     from flows.leaderboard import render_table
     from flows.verdict import verdicts
     from tasks.tracking import read_settings
 
     console = Console()
-    rows = with_doubt(home, told_apart(home, rows, among=Index(home).rows()))
+    every = Index(home).rows()
+    keep_numbers(home, every)
+    rows = with_doubt(home, told_apart(home, rows, among=every))
     render_table(rows, console)
     for line in verdicts(home, rows):
         console.print(f"\n{line}", markup=False, highlight=False)
