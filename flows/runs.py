@@ -10,6 +10,8 @@ from typing import Any, get_args
 
 from flows.cells import Index, Protocol, Request, plan
 from flows.corpora import choose_datasets
+from flows.leaderboard import SHORT
+from flows.words import counted
 from tasks import InputError, catalogue, evaluate
 from tasks.files import META, Damaged, read_meta
 from tasks.recipe import Reference
@@ -120,6 +122,26 @@ def _by_id(rows: Sequence[dict[str, Any]], name: str) -> dict[str, Any]:
 def is_whole(row: Mapping[str, Any]) -> bool:
     """Tell whether a run is finished and saw all training labels."""
     return not row.get("error") and not (row.get("request") or {}).get("labels")
+
+
+def labels_in_words(row: Mapping[str, Any]) -> str:
+    """Say which labels a point of a label-budget curve saw, such as "60 labels, draw 1, stratified"; "" for all."""
+    labels = (row.get("request") or {}).get("labels")
+    if not labels:
+        return ""
+    words = f"{counted(labels['budget'], 'label')}, draw {labels['draw']}"
+    return words + (", stratified" if labels["stratified"] else "")
+
+
+def short_id(row: Mapping[str, Any]) -> str:
+    """Return the id of a run as leaderboards show it: the beginning of MLflow's, of a run without one of its key."""
+    return str(row.get("run_id") or row["key"])[:SHORT]
+
+
+def in_words(row: Mapping[str, Any]) -> str:
+    """Say which run it is: data set, method, seed, protocol, and which labels it saw if not all."""
+    words = [f"{row['dataset']} {row['method']} seed {row['seed']}", row["protocol"], labels_in_words(row)]
+    return ", ".join(filter(None, words))
 
 
 def is_id_of(row: Mapping[str, Any], name: str) -> bool:

@@ -450,6 +450,9 @@ def test_export_and_transform(home: Path, run: Command, refused: Command, tmp_pa
     assert "--out" in refused("transform", file, "--output", "features", stdin=lines)
     assert "no documents" in refused("transform", file, stdin="")
     assert "did you mean labels" in refused("transform", file, "--output", "lables", stdin=lines)
+    assert "a file to write is named with --out" in refused(
+        "transform", file, "--output", "l.csv", stdin=lines
+    )
 
 
 def test_export_refuses_a_bad_path(home: Path, refused: Command, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from flows.report import charts, style
 from flows.report.boards import Board
 from flows.report.curves import tables
 from flows.verdict import Standing
+from tests.made_runs import one_label
 
 NOTHING = Standing(None, [], {}, [])  # nothing was tested
 COVERAGE = {"good": 3.25, "poor": 9.5}  # labels down to the last true one
@@ -77,13 +78,34 @@ def test_curves_of_coverage_error_count_labels(drawn: list[Any], tmp_path: Path)
     assert "coverage error in labels" in table.note
 
 
-def test_the_table_of_curves_counts_labels(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_of_curves_counts_labels(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     found = rows("coverage_error", {"lsi": 3.25}, labels={"budget": 100, "draw": 0})
     command = importlib.import_module("flows.cli.curve")
-    command._print(found, "coverage_error", None, as_json=False)
+    command._print(tmp_path, found, "coverage_error", None, as_json=False)
     printed = capsys.readouterr().out
     assert "made: coverage error in labels by labelled documents" in printed
     assert "3.2 ±0.0" in printed
+
+
+def test_curves_of_one_name_are_told_apart_in_tables_and_figures(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Curves of another `data` are called what leaderboards call it, and each figure is named where it is written."""
+    earlier = {"documents_sha256": "1" * 64, "n_train": 10, "n_test": 10, "n_labels": 2}
+    one_label(tmp_path, "data", "nb", [0, 1], [0, 1], corpus=earlier, created=1.0)
+    found = [
+        row | {"dataset": "data", "corpus": earlier | {"documents_sha256": "2" * 64}}
+        for row in rows("accuracy", {"lsi": 0.5, "nb": 0.75}, labels={"budget": 100, "draw": 0})
+    ]
+    command = importlib.import_module("flows.cli.curve")
+    picture = tmp_path / "x.svg"
+    command._print(tmp_path, found, None, picture, as_json=False)
+    printed = capsys.readouterr()
+    assert "data (2): accuracy" in printed.out
+    assert printed.err == f"Wrote {picture}\n"
+    assert "data (2)" in picture.read_text("utf-8")
+    command._print(tmp_path, found, None, picture, as_json=True)
+    assert capsys.readouterr() == ("", "")
 
 
 def test_a_board_of_coverage_error_counts_labels(drawn: list[Any]) -> None:

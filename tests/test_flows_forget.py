@@ -83,6 +83,15 @@ def test_what_is_meant_goes_and_nothing_else(
     assert left(home) == [one for one in ALL if one not in gone]
 
 
+def test_each_run_goes_by_the_id_that_leaderboards_show_and_tells_its_labels(home: Path) -> None:
+    labels = {"budget": 60, "draw": 1, "stratified": True}
+    point = run(home, "r8", "nmf", "3", created=9.0, run_id=None, request={"labels": labels})
+    first, *_ = [row for row in Index(home).rows() if row["dataset"] == "r8" and row["method"] == "lsi"]
+    lines = told("-d", "r8", "--dry-run").splitlines()
+    assert f"{first['run_id'][:8]}  r8 lsi seed 0, honest" in lines
+    assert f"{point['key'][:8]}  r8 nmf seed 0, honest, 60 labels, draw 1, stratified" in lines
+
+
 def test_runs_by_key(home: Path) -> None:
     rows = Index(home).rows()
     told(rows[0]["key"][:12], rows[1]["key"], rows[0]["key"], "-y")

@@ -18,8 +18,11 @@ FILES = [  # what asks for a file to write, the option, what it may end in
     (["leaderboard", "--figure"], "--figure", FIGURES),
     (["terms", "--figure"], "--figure", FIGURES),
     (["report", "--figure"], "--figure", FIGURES),
-    (["report", "-o"], "--output", (".html", ".htm")),
+    (["report", "-o"], "--out", (".html", ".htm")),
+    (["report", "--output"], "--out", (".html", ".htm")),
     (FEATURES, "--out", (".csv", ".npz", ".npy")),
+    (["transform", "absent.npz", "-o"], "--out", (".csv", ".txt")),
+    (["transform", "absent.npz", "--json", "-o"], "--out", (".jsonl", ".json")),
 ]
 FOLDERS = [(["report", "--tables"], "--tables"), (["retrieve", "-c", "cranfield", "--write"], "--write")]
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from flows.cells import Request, plan
 from flows.cli import app
-from flows.cli.curve import curve, plan_and_check
+from flows.cli.curve import BUDGETS, curve, fitted, plan_and_check
 from flows.cli.own import own_options
 from flows.cli.query import query
 from flows.cli.run import run
@@ -157,6 +157,27 @@ def test_curves_of_own_documents_are_planned(here: None, documents: Path, tmp_pa
         plan_and_check(tmp_path, part, "mapp")
     with pytest.raises(InputError, match="my-data-v2 has 20 training documents, got 21"):
         plan_and_check(tmp_path, Part(part.request, False, (21,), 1, False))
+
+
+def test_budgets_that_nobody_asked_for_are_cut_to_the_documents(
+    here: None, documents: Path, tmp_path: Path
+) -> None:
+    request = Request([], ["tfidf"], own=options(documents))
+    for budgets, expected in (
+        (BUDGETS, (20,)),
+        ((4, 8), (4, 8)),
+        ((4, 20), (4, 20)),
+        ((4, 19, 30, 40), (4, 19, 20)),
+    ):
+        part = fitted(tmp_path, Part(request, False, budgets, 1, False))
+        assert part.budgets == expected
+        assert len(plan_and_check(tmp_path, part)) == len(expected)
+
+
+def test_a_curve_refuses_its_metric_before_its_budgets(here: None, documents: Path, tmp_path: Path) -> None:
+    part = Part(Request([], ["tfidf"], own=options(documents)), False, (21,), 1, False)
+    with pytest.raises(InputError, match="has no 'mapp' on my-data-v2"):
+        plan_and_check(tmp_path, part, "mapp")
 
 
 def test_a_query_needs_one_library(documents: Path) -> None:

@@ -1,5 +1,6 @@
 """Which finished run a name means: `best`, `last`, a method, an id; and what the commands say they took."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -138,3 +139,15 @@ def test_commands_say_which_run_they_took(home: Path, monkeypatch: pytest.Monkey
         "textbench: best is r8 lsi seed 0", "textbench: tfidf is r8 tfidf seed 0",
     ]  # fmt: skip
     assert "60 test documents" in " ".join(compared.stdout.split())
+
+
+def test_a_point_of_a_curve_is_told_with_its_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEXTBENCH_HOME", str(tmp_path))
+    labels = {"budget": 60, "draw": 1, "stratified": True}
+    one_label(tmp_path, "r8", "nb", [0, 1] * 5, [0, 1] * 5, request={"labels": labels}, probe=None)
+    shutil.rmtree(tmp_path / "store")  # what is recorded is shown without what was computed
+    shown = CliRunner().invoke(app, ["show", "last"])
+    assert "60 labels, draw 1, stratified" in shown.stdout
+    assert "r8 nb seed 0, honest, 60 labels, draw 1, stratified, " in shown.stderr
+    assert "default settings\n" in "\n".join(line.rstrip() for line in shown.stdout.splitlines())
+    assert "probe" not in shown.stdout

@@ -208,7 +208,8 @@ def test_a_whole_file_is_one_text(models: dict[str, Path], tmp_path: Path) -> No
 
 def test_results_go_to_a_file(models: dict[str, Path], tmp_path: Path) -> None:
     stdin = "\n".join(TEXTS).encode()
-    assert transform(models["nb"], "-o", tmp_path / "labels.csv", stdin=stdin) == ("", "")
+    wrote = f"Wrote {tmp_path / 'labels.csv'}\n"
+    assert transform(models["nb"], "-o", tmp_path / "labels.csv", stdin=stdin) == ("", wrote)
     assert (tmp_path / "labels.csv").read_text("utf-8") == transform(models["nb"], stdin=stdin)[0]
     dense, sparse = tmp_path / "dense", tmp_path / "sparse"
     for name, base, ending in (("svm", dense, ".npy"), ("odds", sparse, ".npz")):

@@ -8,6 +8,7 @@ import typer
 
 from flows.cli.output import FIGURES, check_file
 from flows.cli.take import take_run
+from flows.cli.voice import wrote
 from flows.words import counted
 from tasks import InputError
 
@@ -83,6 +84,7 @@ def compare(
                 "--figure draws average ranks, which need the same methods on two data sets or more"
             )
         draw(ranks, figure)
+        wrote(figure, as_json=json)
     if json:
         for row in as_json(found, ranks):
             print(json_module.dumps(row, ensure_ascii=False))

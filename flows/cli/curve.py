@@ -9,6 +9,7 @@ import typer
 from flows.cli.output import FIGURES, check_file
 from flows.cli.own import takes_own_data
 from flows.cli.request import Address, CellsAsJson, DataDir, Engine, Folds, Jobs, Paper, Probe
+from flows.cli.voice import wrote
 from tasks import InputError
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from flows.curves import Point
     from flows.suites import Part
 
-BUDGETS = "100,200,500,1000,2000,5000"
+BUDGETS = (100, 200, 500, 1000, 2000, 5000)
 
 
 @takes_own_data
@@ -27,7 +28,13 @@ def curve(
     method: Annotated[
         list[str] | None, typer.Option("--method", "-m", help="Method; repeat for more.")
     ] = None,
-    budgets: Annotated[str, typer.Option(help="Numbers of labelled training documents.")] = BUDGETS,
+    budgets: Annotated[
+        str | None,
+        typer.Option(
+            help="Numbers of labelled training documents.",
+            show_default=f"{','.join(map(str, BUDGETS))}; with fewer documents up to all of them",
+        ),
+    ] = None,
     draws: Annotated[int, typer.Option(help="Random draws of labels; every method gets the same.")] = 5,
     stratified: Annotated[bool, typer.Option("--stratified", help="Draw each class in proportion.")] = False,
     trials: Annotated[
@@ -89,11 +96,14 @@ def curve(
     request = Request(dataset or [], method, [seed], protocol, trials, "curve", probe, rule,  # type: ignore[arg-type]
                       own=own, validation=validation, paper=paper)  # fmt: skip
     check_metric(request, metric)
-    part = Part(request, False, tuple(_numbers("--budgets", budgets, int)), draws, stratified)
+    asked = BUDGETS if budgets is None else tuple(_numbers("--budgets", budgets, int))
+    part = Part(request, False, asked, draws, stratified)
+    if budgets is None:
+        part = fitted(home, part)
     cells = plan_and_check(home, part, metric)
     with stopped_by_hand():
         rows = run_curves(home, part, cells, json, where, shown=False)
-    _print(rows, metric, figure, json)
+    _print(home, rows, metric, figure, json)
     if any(row["error"] for row in rows):
         raise typer.Exit(1)
 
@@ -136,8 +146,25 @@ def run_curves(
         index=Index(home),
     )
     if shown:
-        _print(rows, None, None, as_json)
+        _print(home, rows, None, None, as_json)
     return rows
+
+
+def fitted(home: Path, part: "Part") -> "Part":
+    """Return curves whose budgets their smallest data set can fill: where it cannot, the last is all its documents."""
+    from dataclasses import replace
+
+    from flows.cli.sweep import require_data
+    from flows.curves import plan_curves
+    from tasks.ingest import read_targets
+    from tasks.store import Store
+
+    cells = plan_curves(part.request, part.budgets[:1], 1)
+    require_data(home, cells)
+    store = Store(home / "store")
+    corpora = {cell.references["ingest"].key: cell.references["ingest"] for cell in cells}
+    most = min(read_targets(store.open(corpus), "train").shape[0] for corpus in corpora.values())
+    return replace(part, budgets=tuple(dict.fromkeys(min(budget, most) for budget in part.budgets)))
 
 
 def plan_and_check(home: Path, part: "Part", metric: str | None = None) -> "list[Cell]":
@@ -158,28 +185,38 @@ def plan_and_check(home: Path, part: "Part", metric: str | None = None) -> "list
     store = Store(home / "store")
     for name, cell in {cell.dataset: cell for cell in cells}.items():
         targets = read_targets(store.open(cell.references["ingest"]), "train")
+        for text in part.request.methods if metric is not None and cell.request.own else ():
+            method = catalogue.method(catalogue.parse_method(text)[0])
+            check_shown_metric(str(metric), name, method, several_labels=targets.ndim == 2)
         if max(part.budgets) > targets.shape[0]:
             raise InputError(
                 f"--budgets: {name} has {targets.shape[0]} training documents, got {max(part.budgets)}"
             )
-        for text in part.request.methods if metric is not None and cell.request.own else ():
-            method = catalogue.method(catalogue.parse_method(text)[0])
-            check_shown_metric(str(metric), name, method, several_labels=targets.ndim == 2)
     return cells
 
 
-def _print(rows: list[dict[str, Any]], metric: str | None, figure: Path | None, as_json: bool) -> None:
+def _print(
+    home: Path, rows: list[dict[str, Any]], metric: str | None, figure: Path | None, as_json: bool
+) -> None:
+    from flows.cells import Index
+    from flows.corpora import keep_numbers, told_apart
     from flows.curves import summarise, verdicts
     from flows.leaderboard import HEADINGS, scale, unit
 
-    curves = summarise(rows, metric)
+    failed = [row for row in rows if row["error"]]
+    every = Index(home).rows()
+    keep_numbers(home, every)
+    done = told_apart(home, [row for row in rows if not row["error"]], among=every)
+    curves = summarise(done, metric)
     if figure is not None:
         from flows.curve_figure import draw
 
         for name in dict.fromkeys(curve.dataset for curve in curves):
             own = [curve for curve in curves if curve.dataset == name]
             alone = len({curve.dataset for curve in curves}) == 1
-            draw(own, figure if alone else figure.with_stem(f"{figure.stem}-{name}"))
+            path = figure if alone else figure.with_stem(f"{figure.stem}-{name}")
+            draw(own, path)
+            wrote(path, as_json=as_json)
     if as_json:
         return
     from rich.console import Console
@@ -202,11 +239,10 @@ def _print(rows: list[dict[str, Any]], metric: str | None, figure: Path | None, 
     console.print(
         "Mean over draws with the half width of its 95 % interval; the draws are the same for all methods."
     )
-    for line in verdicts(rows, metric):
+    for line in verdicts(done, metric):
         console.print(f"\n{line}", markup=False, highlight=False)
-    for row in rows:
-        if row["error"]:
-            console.print(f"{row['dataset']} {row['method']} {row['labels']}: {row['error']}", markup=False)
+    for row in failed:
+        console.print(f"{row['dataset']} {row['method']} {row['labels']}: {row['error']}", markup=False)
 
 
 def _figure(point: "Point | None", factor: int) -> str:

@@ -64,11 +64,10 @@ def _say(home: Path, rows: Sequence[dict[str, Any]]) -> None:
     """Print the runs, of which documents they are, and from where they go."""
     from flows.corpora import about
     from flows.forget import is_in_mlflow, tracker_of, waiting
+    from flows.runs import in_words, short_id
 
     for row in rows[:LISTED]:
-        print(
-            f"{row['key'][:12]}  {row['dataset']} {row['method']} seed {row['seed']}, {row['protocol']} protocol"
-        )
+        print(f"{short_id(row)}  {in_words(row)}")
     if len(rows) > LISTED:
         print(f"... and {len(rows) - LISTED} more")
     for name in dict.fromkeys(row["dataset"] for row in rows):

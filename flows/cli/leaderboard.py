@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from flows.cli.output import FIGURES, check_file
+from flows.cli.voice import wrote
 from flows.words import counted
 from tasks import InputError
 
@@ -87,6 +88,7 @@ def leaderboard(
         from flows.figure import draw
 
         draw(rows, figure, metric)
+        wrote(figure, as_json=output == "json")
 
 
 def _check(metric: str | None, protocol: str | None, output: str, formats: Sequence[str]) -> None:

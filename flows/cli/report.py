@@ -25,7 +25,10 @@ def report(
             help="With the papers' claims and all that the repository records; works without runs.",
         ),
     ] = False,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write, .html.")] = FILE,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The file to write, .html.")] = FILE,
+    output: Annotated[
+        Path | None, typer.Option("--output", hidden=True, help="What --out was called before.")
+    ] = None,
     tables: Annotated[
         Path | None,
         typer.Option(
@@ -71,7 +74,8 @@ def report(
     from flows.report.evidence import gather
     from flows.report.publish import publish as log
 
-    check_file("--output", output, [".html", ".htm"])
+    out = output or out
+    check_file("--out", out, [".html", ".htm"])
     check_file("--figure", figure, FIGURES)
     check_folder("--tables", tables)
     if figure is not None and not claims:
@@ -88,8 +92,8 @@ def report(
         )
     entries = ledger(home, choose()) if claims else None
     chapters = build(evidence, entries)
-    page.write(output, evidence, chapters)
-    print(f"Wrote {output} ({output.stat().st_size / 1e6:.1f} MB): open it in a browser, or print it to PDF.")
+    page.write(out, evidence, chapters)
+    print(f"Wrote {out} ({out.stat().st_size / 1e6:.1f} MB): open it in a browser, or print it to PDF.")
     if tables is not None:
         print(
             f"Wrote {page.write_tables(tables, chapters)} tables to {tables}, each as CSV, Markdown and LaTeX."
@@ -97,5 +101,5 @@ def report(
     if figure is not None and entries is not None:
         draw_picture(entries, figure)
     if publish:
-        for line in log(home, output):
+        for line in log(home, out):
             print(line)

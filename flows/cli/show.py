@@ -116,15 +116,19 @@ def _render(console: "Console", about: Mapping[str, Any]) -> None:
     from rich.text import Text
 
     from flows.costs import in_words
+    from flows.runs import labels_in_words
 
     console.print(Text(f"{about['dataset']} {about['method']}", style="bold"))
     tuned = f"best of {about['trials']} settings" if about["trials"] else "default settings"
+    probe = f", probe {about['probe']}" if about["probe"] else ""  # a classifier needs none
     fields = {
-        "protocol": f"{about['protocol']}, seed {about['seed']}, {tuned}, probe {about['probe']}",
+        "protocol": f"{about['protocol']}, seed {about['seed']}, {tuned}{probe}",
         "settings": ", ".join(f"{name} = {value}" for name, value in about["params"].items()) or "defaults",
         "seconds": _seconds(about["seconds"]),
         "peak memory": "-" if about["peak_mb"] is None else f"{about['peak_mb']:.0f} MB",
     }
+    if labels := labels_in_words(about):
+        fields["labels"] = labels
     if about["data"]:
         fields["data"] = about["data"]["notes"]
         if n_validation := about["data"]["n_validation"]:

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flows.cli.voice import VOICE
 from flows.words import counted
 
 if TYPE_CHECKING:
     from flows.cells import Cell
 
-# Without the workflow, MLflow's page opens on traces of language models.
-MLFLOW_PAGE = "http://127.0.0.1:5000/#/experiments?workflowType=machine_learning"
+WIDTH = 80
 
 
 def print_plan(home: Path, cells: "Sequence[Cell]", as_json: bool) -> None:
@@ -37,10 +37,9 @@ def print_plan(home: Path, cells: "Sequence[Cell]", as_json: bool) -> None:
     console.print(table)
     known = sum(value for value in seconds if value)
     unknown = sum(value is None for value in seconds)
-    console.print(
-        f"About {known:.0f} s of computing"
-        + (f", and {counted(unknown, 'cell')} never timed here." if unknown else ".")
-    )
+    said = [f"About {known:.0f} s of computing"] if known or not unknown else []
+    said += [f"{counted(unknown, 'cell')} never timed here"] if unknown else []
+    console.print(f"{', and '.join(said)}.")
 
 
 def print_summary(home: Path, rows: Sequence[dict[str, Any]], page: str) -> None:
@@ -62,15 +61,21 @@ def print_summary(home: Path, rows: Sequence[dict[str, Any]], page: str) -> None
     render_table(rows, console)
     for line in verdicts(home, rows):
         console.print(f"\n{line}", markup=False, highlight=False)
+    if VOICE.get() == "quiet":
+        return
     settings = read_settings(home)
-    console.print("\nWhere to look next", style="bold")
-    up = services.mlflow_address(home, settings.tracking_uri)
+    places = {}
     if settings.is_on:
-        look = up or f"mlflow ui --backend-store-uri {settings.tracking_uri}"
-        console.print(f"  compare runs in MLflow   {look}", soft_wrap=True, markup=False)
-    if settings.is_on and not up:
-        console.print(f"                           then open {MLFLOW_PAGE}", soft_wrap=True, markup=False)
-    console.print(f"  the flow in Prefect      {page}", soft_wrap=True)
-    console.print("  one run in detail        textbench show last")
-    console.print("  every run so far         textbench leaderboard")
-    console.print("  other data and methods   textbench list datasets, textbench list methods")
+        up = services.mlflow_address(home, settings.tracking_uri)
+        places["compare runs in MLflow"] = up or "textbench up, which says where its page is"
+    places |= {
+        "the flow in Prefect": page,
+        "one run in detail": "textbench show last",
+        "every run so far": "textbench leaderboard",
+        "other data and methods": "textbench list datasets, textbench list methods",
+    }
+    console.print("\nWhere to look next", style="bold")
+    for what, where in places.items():
+        line = f"  {what:<24} {where}"
+        folded = line if len(line) <= WIDTH else f"  {what}\n    {where}"  # an address stays in one piece
+        console.print(folded, soft_wrap=True, markup=False)

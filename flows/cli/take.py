@@ -31,11 +31,10 @@ def take_run(
 
     Where it is no id, a line on standard error says which run that is.
     """
-    from flows.runs import BEST, find_run, is_id_of, of_best_run
+    from flows.runs import BEST, find_run, in_words, is_id_of, of_best_run
 
     row = find_run(home, name, dataset, protocol)
     if not is_id_of(row, name):
-        words = f"{row['dataset']} {row['method']} seed {row['seed']}, {row['protocol']}"
         seeds = of_best_run(home, row) if name == BEST else ""
-        note(f"{name} is {words}, {row['key'][:12]}{seeds and f': best{seeds}'}")
+        note(f"{name} is {in_words(row)}, {row['key'][:12]}{seeds and f': best{seeds}'}")
     return row

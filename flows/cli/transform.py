@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from flows.cli.output import check_file
-from flows.cli.voice import note
+from flows.cli.voice import note, wrote
 from flows.words import counted
 from tasks import InputError
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tasks.new_texts import Text
 
 OUTPUTS = ("labels", "features")
+FEATURES, TABLES, JSON_LINES = (".csv", ".npz", ".npy"), (".csv", ".txt"), (".jsonl", ".json")
 SEPARATOR = ";"  # of several labels in one field
 BLOCK = 256  # rows of features that are written at a time
 
@@ -74,12 +75,17 @@ def transform(
     from tasks.catalogue import pick
     from tasks.new_texts import STDIN, Reading, read_texts
 
+    if output not in OUTPUTS and (Path(output).suffix or len(Path(output).parts) > 1):
+        raise InputError(
+            f"--output is {' or '.join(OUTPUTS)}, got {output}; a file to write is named with --out"
+        )
     pick("output", output, dict.fromkeys(OUTPUTS))
     if output == "features" and out is None:
         raise InputError(
             "features are many columns: name a file with --out, .csv, .npz if they are sparse, .npy if dense"
         )
-    check_file("--out", out, [".csv", ".npz", ".npy"] if output == "features" else [])
+    kinds = FEATURES if output == "features" else JSON_LINES if json else TABLES
+    check_file("--out", out, kinds if out and (out.suffix or output == "features") else ())
     model = replace(Model.load(file), method_file=method)
     documents, n_blank = read_texts(texts or [STDIN], Reading(text_column, separator, encoding, whole))
     if n_blank:
@@ -95,6 +101,7 @@ def transform(
     else:
         with _opened(out) as stream:
             write(stream, documents, answers)
+        wrote(out, as_json=json)
 
 
 def _write_csv(stream: TextIO, documents: "Sequence[Text]", answers: "Answers") -> None:
