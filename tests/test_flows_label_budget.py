@@ -15,7 +15,7 @@ from evaluation.intervals import mean_interval
 from flows.cells import Index, Request
 from flows.curves import plan_curves, summarise, verdicts
 from flows.suites import parts, read_suite, suites
-from tasks import InputError
+from tasks import InputError, score
 from tasks.ingest import read_targets
 from tasks.store import Store
 from tests.commands import rows_of, textbench
@@ -67,7 +67,7 @@ def test_only_the_labels_of_the_budget_are_used(home: Path, rows: list[dict[str,
     probe = build_probe("linear-svm", choice.json("choice")["C"], 0)
     probe.fit(features.matrix("train")[chosen], targets[chosen])
     accuracy = (probe.predict(features.matrix("test")) == read_targets(corpus, "test")).mean()
-    assert store.open(cell.references["evaluate"]).json("metrics")["accuracy"] == pytest.approx(accuracy)
+    assert score.metrics(store.open(cell.references["evaluate"]))["accuracy"] == pytest.approx(accuracy)
 
 
 def test_each_curve_is_one_mlflow_run_with_steps(home: Path, rows: list[dict[str, Any]]) -> None:
