@@ -2,6 +2,7 @@
 
 import json
 import math
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -56,7 +57,7 @@ class Summary:
     else was asked for (`settings_of`), `apart` those words of it that tell it from the method's other summaries.
     `dataset` is of the same documents alone (`flows.corpora`), `about` what tells it from others of its name.
     `is_best` goes by the seeds that it has in common with others (`in_common`); `by_seed` has the figures by metric.
-    `runs` are the ids that other commands take, the newest first; `data_note` says what is wrong with the data.
+    `runs` are the ids that other commands take, the lowest seed first; `data_note` says what is wrong with the data.
     """
 
     dataset: str
@@ -255,9 +256,9 @@ def _summary(group: Group, rows: list[Mapping[str, Any]]) -> Summary:
 
 
 def _ids(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the ids of runs, the newest first: MLflow's, or the cell's key of a run that is not there."""
-    newest = sorted(rows, key=lambda row: (-row.get("created", 0.0), row["seed"]))
-    return [name for row in newest if (name := row.get("run_id") or row.get("key"))]
+    """Return the ids of runs, the lowest seed first: MLflow's, or the cell's key of a run that is not there."""
+    ordered = sorted(rows, key=lambda row: (row["seed"], -row.get("created", 0.0)))
+    return [name for row in ordered if (name := row.get("run_id") or row.get("key"))]
 
 
 def render_table(rows: Iterable[Mapping[str, Any]], console: "Console", metric: str | None = None) -> None:
@@ -280,15 +281,23 @@ def render_table(rows: Iterable[Mapping[str, Any]], console: "Console", metric: 
         if lines:
             console.print(Text(f"{dataset}, {protocol} protocol", style="italic"))
             print_table(console, "  method", headings, lines, MAY_GO)
-            console.print(Text(caption(table, shown), style="dim"))
+            console.print(Text(_filled(caption(table, shown), console.width), style="dim"))
             if note := table[0].data_note:
                 console.print(Text(f"{dataset}: {note}.", style="yellow"))
         for line in failures(table):
             console.print(Text(line, style="red"))
 
 
+def _filled(text: str, width: int) -> str:
+    """Return a caption in lines of a width, none of which ends with a mark that the next explains."""
+    bound = text
+    for mark in (BEST, ON_BORDER):
+        bound = bound.replace(f" {mark} ", f" {mark}\xa0")
+    return textwrap.fill(bound, width, break_on_hyphens=False).replace("\xa0", " ")
+
+
 def short_id(summary: Summary) -> str:
-    """Return the beginning of the newest run's id, as `textbench show` takes it; "-" without one."""
+    """Return the beginning of the id of the lowest seed's run, as `textbench show` takes it; "-" without one."""
     return summary.runs[0][:SHORT] if summary.runs else "-"
 
 
@@ -306,9 +315,7 @@ def caption(table: Sequence[Summary], shown: Sequence[str]) -> str:
     else:
         interval = f"mean and 95 % interval (Student t) over {counts}"
     if lacking:
-        interval += (
-            "; over seeds alone where a metric is not kept per test document, or predictions are not here"
-        )
+        interval += _alone(lacking, measured, shown[0])
     counted = "".join(f", {HEADINGS.get(name, name)} in labels" for name in shown if unit(name) == "labels")
     parts = [f"Percent{counted}; {interval}. {BEST} best{on_seeds(table, shown[0])}."]
     if others := higher(table, shown[0]):
@@ -319,6 +326,20 @@ def caption(table: Sequence[Summary], shown: Sequence[str]) -> str:
     if about := table[0].about:
         parts.append(f"{table[0].dataset}: {about}.")
     return " ".join(parts)
+
+
+def _alone(lacking: Sequence[Summary], measured: Sequence[Summary], metric: str) -> str:
+    """Say which intervals are not over test documents too, and why."""
+    from flows.answers import testable
+
+    is_kept = metric in testable(is_of_several_labels(measured[0].mean))
+    reason = (
+        "the predictions are not here"
+        if is_kept
+        else f"{HEADINGS.get(metric, metric)} is not kept per test document"
+    )
+    of = f" of {', '.join(summary.label for summary in lacking)}" if len(lacking) < len(measured) else ""
+    return f"; intervals{of} over seeds alone: {reason}"
 
 
 def on_seeds(table: Sequence[Summary], metric: str) -> str:

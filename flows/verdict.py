@@ -52,8 +52,11 @@ def verdicts(home: Path, rows: Iterable[Mapping[str, Any]], metric: str | None =
         summaries = list(table)
         ranking = columns(summaries, metric)[0]
         measured = [s for s in summaries if ranking in s.mean]
+        failed = [s.label for s in summaries if s.n_failed and not s.n_seeds]
         if measured:
-            lines.append(f"{dataset}, {protocol} protocol: {_sentence(home, rows, measured, ranking)}")
+            lines.append(
+                f"{dataset}, {protocol} protocol: {_sentence(home, rows, measured, ranking, failed)}"
+            )
     return lines
 
 
@@ -111,7 +114,9 @@ def standing(home: Path, rows: Rows, table: Sequence[Summary], metric: str) -> S
     return Standing(best, seeds, corrected, untested)
 
 
-def _sentence(home: Path, rows: Rows, measured: Sequence[Summary], metric: str) -> str:
+def _sentence(
+    home: Path, rows: Rows, measured: Sequence[Summary], metric: str, failed: Sequence[str] = ()
+) -> str:
     found = standing(home, rows, measured, metric)
     best = found.best
     if best is None:
@@ -120,6 +125,8 @@ def _sentence(home: Path, rows: Rows, measured: Sequence[Summary], metric: str) 
     uneven = any(sorted(s.by_seed[metric]) != list(found.seeds) for s in measured)
     shared = f" on the {seeds_of(found.seeds)} in common" if uneven else ""
     figure = f"{best.label} is best{shared} ({value})"
+    if len(measured) == 1 and failed:
+        return f"{figure}; there is nothing to compare it with, for {', '.join(failed)} failed."
     if len(measured) == 1:
         return f"{figure}; nothing else was run to compare it with."
     tied = [s for s in measured if s.label in found.p_values.keys() - found.behind]

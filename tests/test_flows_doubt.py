@@ -15,7 +15,7 @@ from evaluation.tallies import mean_tally
 from flows import doubt
 from flows.cells import Index
 from flows.doubt import data_note, intervals, with_doubt
-from flows.leaderboard import FORMATS, render_table, summarise
+from flows.leaderboard import FORMATS, caption, render_table, summarise
 from flows.runs import Run, find_run
 from tasks.recipe import Reference
 from tasks.store import Job, Store
@@ -75,8 +75,11 @@ def test_without_predictions_seeds_alone_are_said(home: Path) -> None:
     assert math.isnan(tfidf.half_width["accuracy"])
     assert lsi.over["accuracy"] == "seeds"
     text = " ".join(printed(with_doubt(home, rows)).split())
-    assert (
-        "over seeds alone where a metric is not kept per test document, or predictions are not here" in text
+    assert "over 1 to 3 seeds; intervals over seeds alone: the predictions are not here. > best" in text
+    half = {"accuracy": 0.05}
+    some = [row | {"documents_95": {} if row["method"] == "nmf" else half} for row in Index(home).rows()]
+    assert "; intervals of nmf over seeds alone: the predictions are not here." in caption(
+        summarise(some), ["accuracy"]
     )
     of_mlflow = [{name: value for name, value in row.items() if name != "key"} for row in rows]
     assert " ".join(printed(with_doubt(home, of_mlflow)).split()) == text
@@ -93,12 +96,12 @@ def test_a_row_that_knows_its_interval_is_not_read_back(home: Path, monkeypatch:
 
 def test_run_ids_lead_to_runs(home: Path) -> None:
     rows = Index(home).rows()
-    newest = max((row for row in rows if row["method"] == "lsi"), key=lambda row: row["created"])
+    first = min((row for row in rows if row["method"] == "lsi"), key=lambda row: row["seed"])
     lsi = summarise(rows)[1]
-    assert lsi.runs[0] == newest["run_id"]
+    assert lsi.runs[0] == first["run_id"]
     assert len(lsi.runs) == 3
     line = next(line for line in printed(rows).splitlines() if line.startswith("  lsi"))
-    assert find_run(home, line.split()[-1])["key"] == newest["key"]
+    assert find_run(home, line.split()[-1])["key"] == first["key"]
     objects = [json.loads(line) for line in FORMATS["json"](rows).splitlines()]
     assert [len(found["runs"]) for found in objects] == [1, 3, 3]
     (ids,) = (r["runs"] for r in csv.DictReader(io.StringIO(FORMATS["csv"](rows))) if r["method"] == "lsi")

@@ -211,3 +211,19 @@ def test_latex_escapes_every_special_character() -> None:
     assert escape_latex("a_b & 5% {x} $#~^\\") == (
         r"a\_b \& 5\% \{x\} \$\#\textasciitilde{}\textasciicircum{}\textbackslash{}"
     )
+
+
+def test_a_run_is_that_of_the_lowest_seed_whatever_was_run_last() -> None:
+    """`run` knows no dates of what it has just made: both tables show the same run of a method."""
+    rows = [row("a", 0.5, seed) | {"run_id": f"{seed}" * 32, "created": float(-seed)} for seed in (2, 0, 1)]
+    undated = [{name: value for name, value in one.items() if name != "created"} for one in rows]
+    newer = [one | {"created": float(one["seed"])} for one in rows]
+    assert [summarise(some)[0].runs[0][:1] for some in (rows, undated, newer)] == ["0", "0", "0"]
+
+
+def test_a_mark_stands_on_the_line_that_explains_it() -> None:
+    rows = [row("a", 0.5, 0) | {"on_border": ["C"]}]
+    for width in range(40, 120):
+        lines = [line.rstrip() for line in printed(rows, width).splitlines()]
+        assert not [line for line in lines if line.endswith((" *", " >"))]
+        assert "* chosen at the end" in " ".join(lines)

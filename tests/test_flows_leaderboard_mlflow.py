@@ -9,7 +9,7 @@ import pytest
 
 from flows import verdict
 from flows.benchmark import SweepRecorder
-from flows.cells import Cell, Request, row
+from flows.cells import Cell, Index, Request, row
 from tasks.recipe import Reference
 from tasks.store import Job, Store
 
@@ -70,6 +70,9 @@ def test_the_table_of_mlflow_is_that_of_the_index(
         for seed in range(2)
     ]
     record(tmp_path, cells, monkeypatch)
+    for number, row_here in enumerate(Index(tmp_path).rows()):
+        found = {"documents_95": {"accuracy": 0.3 + number / 1000}, "on_border": ["C"]}
+        Index(tmp_path).amend(row_here["key"], found)
     show = importlib.import_module("flows.cli.leaderboard").leaderboard
     printed = {}
     for from_mlflow in (False, True):
@@ -77,6 +80,8 @@ def test_the_table_of_mlflow_is_that_of_the_index(
             show(None, None, None, None, output, False, None, from_mlflow)
         printed[from_mlflow] = capsys.readouterr().out
     assert printed[True] == printed[False]
+    assert "d: over test documents" in printed[True]
+    assert "* chosen at the end of what was searched: C." in printed[True].replace("\xa0", " ")
     assert all(name in printed[True] for name in ("r8", "r52", "tfidf", "lsi(n_components=5)"))
 
 

@@ -153,3 +153,11 @@ def check(line: str, rows: list[dict[str, Any]]) -> None:
     if others:
         runs = "one run" if len(shared) == 1 else f"{len(shared)} runs"
         assert f"{runs} of each (seed" in line
+
+
+def test_what_failed_is_said_where_nothing_else_was_measured() -> None:
+    failed = made("lsi", 0) | {"error": "too large", "metrics": {}}
+    assert verdicts(Path(), [made("tfidf", 12), failed]) == [
+        "data, honest protocol: tfidf is best (accuracy 50.00); "
+        "there is nothing to compare it with, for lsi failed."
+    ]

@@ -79,9 +79,10 @@ def leaderboard(
 
         from flows.verdict import verdicts
 
-        render_table(rows, Console(), metric)
+        console = Console()
+        render_table(rows, console, metric)
         for line in verdicts(home, rows, metric):
-            print(f"\n{line}")
+            console.print(f"\n{line}", markup=False, highlight=False)
     else:
         print(FORMATS[output](rows, metric))
     if figure is not None:
@@ -115,6 +116,7 @@ def _index_rows(home: Path) -> Sequence[Mapping[str, Any]]:
 
 
 def _mlflow_rows(home: Path) -> Sequence[Mapping[str, Any]]:
+    from flows.cells import Index
     from flows.corpora import told_apart
     from tasks.tracking import Tracker, read_settings
 
@@ -123,7 +125,10 @@ def _mlflow_rows(home: Path) -> Sequence[Mapping[str, Any]]:
         uri = tracker.settings.tracking_uri
         raise InputError(f"there is no tracking database {uri}; make it with: textbench run quick")
     tracker.prepare()
-    rows = [{"on_border": []} | row for row in tracker.runs()]
+    # What MLflow does not hold, the index knows of the runs that were made here.
+    names = ("key", "documents_95", "on_border")
+    here = {row["run_id"]: {n: row[n] for n in names if n in row} for row in Index(home).rows()}
+    rows = [{"on_border": []} | here.get(row["run_id"], {}) | row for row in tracker.runs()]
     if n := tracker.n_foreign:
         said = f"{counted(n, 'run')} of others in {tracker.settings.experiment} passed over"
         print(f"textbench: {said}", file=sys.stderr)
