@@ -21,12 +21,23 @@ if TYPE_CHECKING:
 # What a table shows, the first of them ranking, where a document has one label and where it has several.
 SHOWN = ("accuracy", "macro_f1", "map")
 SHOWN_SEVERAL = ("micro_f1", "macro_f1", "precision_at_1", "lraps")
+# What people call a metric, wherever it is shown: `_zero` metrics decide by a threshold of 0.
 HEADINGS = {
     "accuracy": "accuracy",
     "macro_f1": "macro-F1",
     "micro_f1": "micro-F1",
+    "weighted_f1": "weighted F1",
+    "macro_f1_zero": "macro-F1 at 0",
+    "micro_f1_zero": "micro-F1 at 0",
+    "weighted_f1_zero": "weighted F1 at 0",
+    "macro_precision": "macro-precision",
+    "macro_recall": "macro-recall",
     "map": "MAP",
-    "precision_at_1": "P@1",
+    **{f"precision_at_{k}": f"P@{k}" for k in (1, 3, 5, 10)},
+    **{f"ndcg_at_{k}": f"nDCG@{k}" for k in (1, 3, 5, 10)},
+    **{f"ndcg_fixed_norm_at_{k}": f"nDCG@{k} (fixed norm)" for k in (1, 3, 5)},
+    "r_precision": "R-prec",
+    "reciprocal_rank": "RR",
     "lraps": "LRAPS",
     "coverage_error": "coverage error",
 }

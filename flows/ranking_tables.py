@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from flows import leaderboard
 from flows.rankings import Cell, compare, per_query
 from flows.words import counted
 from tasks.store import Store
@@ -11,15 +12,10 @@ from tasks.store import Store
 if TYPE_CHECKING:
     from rich.console import Console
 
-HEADINGS = {
-    "map": "MAP",
-    "precision_at_5": "P@5",
-    "precision_at_10": "P@10",
-    "ndcg_at_5": "nDCG@5",
-    "ndcg_at_10": "nDCG@10",
-    "r_precision": "R-prec",
-    "reciprocal_rank": "RR",
-}
+SHOWN = (
+    "map", "precision_at_5", "precision_at_10", "ndcg_at_5", "ndcg_at_10", "r_precision", "reciprocal_rank",
+)  # fmt: skip
+HEADINGS = {name: leaderboard.HEADINGS[name] for name in SHOWN}
 MAY_GO = ("R-prec", "RR", "nDCG@5", "P@10")  # from a terminal that is too narrow
 LEVEL, SIGNIFICANT = 0.05, "*"
 POLICY = {

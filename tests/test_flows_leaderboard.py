@@ -12,7 +12,8 @@ import pytest
 from rich.console import Console
 
 from evaluation.metrics import METRICS, Metric
-from flows.leaderboard import FORMATS, KNOWN, escape_latex, latest, render_table, summarise
+from flows import ranking_tables
+from flows.leaderboard import FORMATS, HEADINGS, KNOWN, escape_latex, latest, render_table, summarise
 
 
 def row(method: str, accuracy: float | None, seed: int = 0, **other: Any) -> dict[str, Any]:
@@ -51,6 +52,13 @@ def printed(rows: list[dict[str, Any]], width: int = 80, **options: Any) -> str:
     stream = io.StringIO()
     render_table(rows, Console(file=stream, width=width, no_color=True), **options)
     return stream.getvalue()
+
+
+def test_every_metric_has_one_heading() -> None:
+    assert HEADINGS.keys() >= KNOWN.keys() | ranking_tables.HEADINGS.keys()
+    assert len(set(HEADINGS.values())) == len(HEADINGS)
+    assert not [heading for heading in HEADINGS.values() if "_" in heading]
+    assert ranking_tables.HEADINGS["ndcg_at_5"] == HEADINGS["ndcg_at_5"] == "nDCG@5"
 
 
 def test_mean_and_interval_over_seeds() -> None:

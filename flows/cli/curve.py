@@ -237,7 +237,8 @@ def _print(
             table.add_row(f"{budget:,}", *values)
         console.print(table)
     console.print(
-        "Mean over draws with the half width of its 95 % interval; the draws are the same for all methods."
+        "Mean over draws with the half width of its 95 % interval, none where draws are equal or one alone; the draws "
+        "are the same for all methods."
     )
     for line in verdicts(done, metric):
         console.print(f"\n{line}", markup=False, highlight=False)
@@ -246,7 +247,8 @@ def _print(
 
 
 def _figure(point: "Point | None", factor: int) -> str:
-    """Return a point as text, times `factor`, with half of its interval."""
+    """Return a point as text, times `factor`, with half of its interval if one draw differs from another."""
     if point is None:
         return "-"
-    return f"{factor * point.mean:.1f} ±{factor * (point.high - point.low) / 2:.1f}"
+    half = (point.high - point.low) / 2
+    return f"{factor * point.mean:.1f}" + (f" ±{factor * half:.1f}" if half else "")

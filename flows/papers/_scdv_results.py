@@ -145,4 +145,4 @@ def rounded(value: float | None) -> float | None:
 def short(metric: str) -> str:
     from flows.leaderboard import HEADINGS
 
-    return HEADINGS.get(metric, metric.replace("_zero", "").replace("_", " ").replace("f1", "F1"))
+    return HEADINGS[metric.removesuffix("_zero")]
