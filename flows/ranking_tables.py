@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from flows import leaderboard
-from flows.rankings import Cell, compare, per_query
+from flows.rankings import Cell, compare, per_query, shown_name
 from flows.words import counted
 from tasks.store import Store
 
@@ -95,7 +95,7 @@ def render(cells: Sequence[Cell], rows: Rows, outside: Rows, store: Store) -> No
                 figures = [f"{100 * means[key]:.1f}" for key in HEADINGS]
                 p = [_p(lines[0][0], ranker, tests, place)] if tests else []
                 table.append(Line(ranker.split(), [*figures, *p, seconds]))
-            console.print(_title(name, done, store), markup=False, style="bold")
+            console.print(_title(done, store), markup=False, style="bold")
             print_table(
                 console, "ranker", (*HEADINGS.values(), *(["p"] if tests else []), "s"), table, MAY_GO
             )
@@ -146,13 +146,14 @@ def _lines(cells: Sequence[Cell], rows: Rows, outside: Rows) -> list[tuple[str, 
     return sorted(lines, key=lambda line: -line[1]["map"])
 
 
-def _title(name: str, cells: Sequence[Cell], store: Store) -> str:
+def _title(cells: Sequence[Cell], store: Store) -> str:
     cell = cells[0]
     result = store.open(cell.references["evaluate"])
     left_out = {reason: n for reason, n in result.json("choice")["left_out"].items() if n}
     n_queries = result.table("per_query", ["query"]).num_rows
     how = f"{cell.settings['n_folds']} folds, {cell.trials} settings" if cell.trials else "nothing tuned"
     apart = "".join(f"; {n} {reason}" for reason, n in left_out.items())
+    name = shown_name(cell, store)
     return f"{name}, {cell.protocol}: {n_queries} queries, {POLICY[cell.settings['judgments']]}; {how}{apart}"
 
 

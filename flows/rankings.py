@@ -10,6 +10,7 @@ from flows.cells import RECORDED, Index
 from flows.squares import Square, empty_row, feature_stages, spent
 from tasks import InputError, catalogue, collect, rankers, retrieve, vectorize
 from tasks.collections import POLICIES
+from tasks.files import META, Damaged, read_meta
 from tasks.recipe import Reference
 from tasks.store import Store
 
@@ -110,6 +111,28 @@ def _cell(
     settings = {"judgments": request.judgments, "rule": rule, "n_folds": request.n_folds if trials else 1}
     references |= {"evaluate": result}
     return Cell(name, ranker.name, request.protocol, seed, trials, references, settings)
+
+
+def with_digest(name: str, digest: str) -> str:
+    """Return the name of a collection of the user's that another one has too, with the beginning of its sha256."""
+    return f"{name}-{digest[:12]}"
+
+
+def shown_name(cell: Cell, store: Store) -> str:
+    """Return the name of a cell's collection, told from others of that name and other content in the store."""
+    corpus = cell.references["ingest"]
+    for path in (store.root / corpus.stage).glob(f"*/{META}") if "own" in corpus.params else ():
+        try:
+            other = Reference.from_json(read_meta(path)["recipe"])
+        except (OSError, Damaged):
+            continue
+        is_alike = (other.function, other.params.get("dataset")) == (
+            corpus.function,
+            corpus.params["dataset"],
+        )
+        if is_alike and other.params.get("digest", "") != corpus.params["digest"]:
+            return with_digest(cell.dataset, corpus.params["digest"])
+    return cell.dataset
 
 
 def row(cell: Cell, error: str | None = None) -> dict[str, Any]:

@@ -85,6 +85,36 @@ def test_the_report_keeps_collections_of_one_name_apart(tmp_path: Path) -> None:
     assert all("--collection" not in command for command in commands)
 
 
+def test_collections_are_told_apart_on_the_terminal_and_one_content_has_one_name(tmp_path: Path) -> None:
+    from flows.rankings import shown_name
+    from flows.report import search
+
+    home = tmp_path / "home"
+    store = Store(home / "store", isolated=False)
+    (home / "retrieval").mkdir(parents=True)
+    files = own(named(tmp_path / "docs"))
+    requests = [Request([], [ranker], trials=0, own=files | {"name": name})
+                for name, ranker in (("old", "bm25"), ("new", "bm25"), ("new", "lm"))]  # fmt: skip
+    for created, cell in enumerate(plan(request)[0] for request in requests):
+        metrics = store.open(cell.references["evaluate"]).json("metrics")
+        record = {"metrics": metrics, "created": float(created), "run_id": None}
+        (home / "retrieval" / f"{cell.key}.json").write_text(json.dumps(record))
+        assert shown_name(cell, store) == cell.dataset
+    runs = search.runs(home)
+    assert sorted((run["collection"], run["ranker"]) for run in runs) == [
+        ("own-new", "bm25"),
+        ("own-new", "lm"),
+    ]
+    first = plan(requests[1])[0]
+    Path(files["qrels"]).write_text("q0 0 d1 1\n")
+    second = plan(requests[1])[0]
+    store.ensure(second.references["ingest"])
+    for cell in (first, second):
+        assert shown_name(cell, store) == f"own-new-{cell.references['ingest'].params['digest'][:12]}"
+    plain = plan(Request(["cranfield"], ["bm25"]))[0]
+    assert shown_name(plain, store) == "cranfield"
+
+
 def test_a_report_of_search_alone_has_no_chapter_on_what_was_not_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from evaluation.intervals import mean_interval
 from flows.ranking_tables import HEADINGS
+from flows.rankings import with_digest
 from flows.report.evidence import Evidence, _json
 from flows.report.provenance import SHORT, digests
 from flows.report.tables import LOCAL, Cell, Table, code, number
@@ -44,13 +45,15 @@ def runs(home: Path) -> list[dict[str, Any]]:
 
 
 def _told_apart(found: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
-    """Give the user's collections of one name and different content the beginning of its sha256 to their name."""
+    """Give the user's collections names: the newest of those of one content, with its sha256 where others have it."""
+    latest = {run["digest"]: run["collection"] for run in sorted(found, key=lambda run: run["created"])}
     contents: dict[str, set[str]] = {}
     for run in found:
+        run["collection"] = latest[run["digest"]] if run["own"] else run["collection"]
         contents.setdefault(run["collection"], set()).add(run["digest"])
     for run in found:
         if len(contents[run["collection"]]) > 1:
-            run["collection"] += f"-{run['digest'][:SHORT]}"
+            run["collection"] = with_digest(run["collection"], run["digest"])
     return found
 
 
