@@ -623,7 +623,7 @@ def test_the_command_writes_page_tables_and_picture(tmp_path: Path, monkeypatch:
     assert [path.name for path in out.parent.iterdir()] == ["r.html"]
     wrong = CliRunner().invoke(app, ["-o", "r.pdf"])
     assert isinstance(wrong.exception, InputError)
-    assert "--output must end in .html, .htm, got r.pdf" in str(wrong.exception)
+    assert "--out must end in .html, .htm, got r.pdf" in str(wrong.exception)
 
 
 def test_two_files_of_one_name_share_no_table_and_no_figure(
