@@ -413,10 +413,15 @@ CHECKS: tuple[Callable[[Subject], None], ...] = (
 )
 
 
+def in_words(check: Callable[[Subject], None]) -> str:
+    """Return what a check holds a method to."""
+    return " ".join((check.__doc__ or "").split())
+
+
 def run_checks(subject: Subject) -> Iterator[tuple[str, Exception | None]]:
     """Run every check; yield what it says, and what was wrong, None where the promise is kept."""
     for check in CHECKS:
-        said = " ".join((check.__doc__ or "").split())
+        said = in_words(check)
         try:
             check(subject)
         except Exception as error:  # whatever the method raises

@@ -74,7 +74,9 @@ def _print_blocks(console: "Console", columns: Sequence[str], lines: Sequence[Li
     for line in lines:
         for part in _wrapped(line.name, console.width, console.width):
             _print(console, part, style=line.style)
-        pairs = [f"{name} {figure}" for name, figure in zip(columns, line.figures, strict=False) if figure]
+        pairs = [
+            f"{name} {figure.strip()}" for name, figure in zip(columns, line.figures, strict=False) if figure
+        ]
         ended = [f"{pair}," for pair in pairs[:-1]] + pairs[-1:]
         for part in _packed(ended, console.width - len(INDENT)):
             _print(console, INDENT + part, style=line.style)

@@ -21,6 +21,7 @@ METHODS = PROJECT / "featurizers"
 DATASETS = PROJECT / "tasks" / "datasets"
 COLLECTIONS = PROJECT / "tasks" / "collections"
 RANKERS = PROJECT / "evaluation" / "rankers"
+MANY = 40  # names, from which on the nearest alone are said
 OWN = "method_"  # how the names of modules begin that are the user's files
 
 
@@ -207,6 +208,10 @@ def parse_method(text: str) -> tuple[str, dict[str, Any]]:
     Raises InputError for anything else, or a parameter given twice.
     """
     if not text.endswith(")"):
+        if text.count("(") > text.count(")") and not text.endswith(".py"):
+            raise InputError(
+                f"a closing parenthesis is missing in {text!r}; parameters are given as in lsi(n_components=100)"
+            )
         return text, {}
     name, _, rest = text.partition("(")
     rule = f"a method is a name, or a name with parameters such as lsi(n_components=100), got {text!r}"
@@ -243,11 +248,14 @@ def pick(kind: str, name: str, choices: dict[str, Any]) -> Any:
 
 
 def nearest(name: str, choices: Iterable[str]) -> str:
-    """Say what could have been meant by `name`: the closest choices first, else all of them."""
+    """Say what could have been meant by `name`: the closest choices, else all of them, of many those least unlike."""
     names = sorted(choices)
     close = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.5)
     if close:
         return f"did you mean {' or '.join(close)}?"
+    if len(names) > MANY:
+        likest = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.0)
+        return f"of {len(names)} names the nearest are {', '.join(likest)}"
     return f"choose from {', '.join(names)}" if names else "there are none"
 
 

@@ -47,8 +47,8 @@ def read_texts(sources: Sequence[str], reading: Reading) -> tuple[list[Text], in
     texts = [Text(row.place, checked_text(row)) for row in found]
     kept = [text for text in texts if text.text.strip()]
     if not kept:
-        blank = f", {len(texts)} of them blank" if texts else ""
-        raise InputError(f"{', '.join(map(_said, sources))} held no documents{blank}")
+        held = f"nothing but blank texts, {len(texts):,} of them" if texts else "no documents"
+        raise InputError(f"{', '.join(map(_said, sources))} held {held}")
     return kept, len(texts) - len(kept)
 
 

@@ -280,6 +280,26 @@ def test_runs_are_never_written_over_others(tmp_path: Path) -> None:
     assert not (out / "own-documents.qrels").exists()
 
 
+def test_files_of_other_runs_are_refused_before_anything_is_computed(tmp_path: Path) -> None:
+    from flows.cli.retrieve import check_runs, write_runs
+
+    store = Store(tmp_path / "store", isolated=False)
+    cells = plan(Request([], ["bm25", "lm"], [0], trials=0, own=own(named(tmp_path / "documents"))))
+    store.ensure(cells[0].references["evaluate"])
+    out = tmp_path / "out"
+    check_runs(store, cells, out)  # nothing is there
+    write_runs(store, cells[:1], out)
+    check_runs(store, cells, out)  # the same run, and the same judgments
+    (out / "own-documents-lm-seed0.run").write_text("another's")
+    with pytest.raises(InputError, match=r"own-documents-lm-seed0\.run of another run is there"):
+        check_runs(store, cells, out)
+    assert not store.has(cells[1].references["evaluate"])
+    (out / "own-documents-lm-seed0.run").unlink()
+    (out / "own-documents.qrels").write_text("other judgments")
+    with pytest.raises(InputError, match=r"own-documents\.qrels of another run is there"):
+        check_runs(store, cells, out)
+
+
 def test_all_pairs_are_compared_on_the_same_queries(tmp_path: Path) -> None:
     from evaluation.ranking_measures import randomisation_test
 

@@ -151,3 +151,4 @@ def test_a_point_of_a_curve_is_told_with_its_labels(tmp_path: Path, monkeypatch:
     assert "r8 nb seed 0, honest, 60 labels, draw 1, stratified, " in shown.stderr
     assert "default settings\n" in "\n".join(line.rstrip() for line in shown.stdout.splitlines())
     assert "probe" not in shown.stdout
+    assert "one seed has none." in " ".join(shown.stdout.split())

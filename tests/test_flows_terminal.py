@@ -74,7 +74,7 @@ def test_columns_that_may_go_go_in_their_order_and_that_is_said() -> None:
 
 
 def test_what_is_too_wide_for_a_table_is_blocks() -> None:
-    made = console(20)
+    made = console(24)
     print_table(made, "method", ["accuracy", "macro-F1"], [Line(["lsi"], ["91.50", "2.50"])])
     assert text_of(made).splitlines() == ["lsi", "    accuracy 91.50,", "    macro-F1 2.50"]
 
@@ -160,3 +160,9 @@ def test_retrieval(width: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     whole(text, f"lm+{LONG}", "bm25", "MAP", "P@5", "nDCG@10", "irds:beir/nfcorpus/test", "own-documents")
     overview = text.partition("Mean average precision")[2]
     whole(overview, f"lm+{LONG}", "irds:beir/nfcorpus/test", f"{rows[1]['metrics']['map']:.4f}")
+
+
+def test_blocks_have_no_space_before_their_commas() -> None:
+    made = console(24)
+    print_table(made, "pair", ("difference", "interval"), [Line(["a against b"], ["+2.78 ", "+1 .. +3"])])
+    assert text_of(made).splitlines()[1:] == ["    difference +2.78,", "    interval +1 .. +3"]

@@ -234,7 +234,7 @@ def test_results_go_to_a_file(models: dict[str, Path], tmp_path: Path) -> None:
         ("a.pdf", b"%PDF", [], "texts are read from files ending in .txt, .csv"),
         ("a.csv", b"text\nopec\n", ["--whole"], "--whole is for plain text"),
         ("a.csv", b"text\n", [], "a.csv held no documents"),
-        ("a.txt", b" \n\n", [], "a.txt held no documents, 2 of them blank"),
+        ("a.txt", b" \n\n", [], "a.txt held nothing but blank texts, 2 of them"),
         ("absent.csv", None, [], "there is no file or folder"),
         ("absent.txt", None, [], "No such file"),
     ],

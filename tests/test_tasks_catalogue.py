@@ -57,6 +57,11 @@ def test_a_name_like_no_other_gets_all() -> None:
     assert catalogue.nearest("", ["b", "a"]) == "choose from a, b"
 
 
+def test_of_many_names_the_nearest_alone_are_said() -> None:
+    names = [f"{letter}{i:02}" for letter in "abcd" for i in range(25)]
+    assert catalogue.nearest("zzz 07", names) == "of 100 names the nearest are d07, c07, b07"
+
+
 def test_seeded_methods_are_told_from_the_others() -> None:
     assert catalogue.method("lsi").is_seeded
     assert not catalogue.method("tfidf").is_seeded
@@ -164,6 +169,16 @@ def test_a_method_may_have_fixed_parameters(text: str, name: str, params: dict[s
 def test_other_spellings_of_parameters_are_refused(text: str) -> None:
     with pytest.raises(InputError, match="m"):
         catalogue.parse_method(text)
+
+
+@pytest.mark.parametrize("text", ["lsi(n_components=5", "lsi("])
+def test_a_parenthesis_that_is_missing_is_named(text: str) -> None:
+    with pytest.raises(InputError, match="a closing parenthesis is missing in "):
+        catalogue.parse_method(text)
+
+
+def test_a_file_may_have_a_parenthesis_in_its_name() -> None:
+    assert catalogue.parse_method("my (v2.py") == ("my (v2.py", {})
 
 
 def test_roles_are_read_without_importing() -> None:

@@ -1,5 +1,6 @@
 """`textbench retrieve`: the flow `retrieval`."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,6 +9,7 @@ import typer
 
 from flows.cli.output import check_folder
 from flows.cli.request import Address, Engine, Fresh, Jobs
+from flows.cli.voice import wrote
 from tasks import InputError
 
 if TYPE_CHECKING:
@@ -136,12 +138,15 @@ def retrieve(
     cells = plan(request)
     _require_data(home, cells, judgments)
     outside = _read_runs(run or [], cells)
+    if write is not None:
+        check_runs(Store(home / "store"), cells, write)
     with stopped_by_hand():
         rows = _run(home, request, cells, fresh, where)
     done = [cell for cell, result in zip(cells, rows, strict=True) if result["error"] is None]
     _print(home, cells, rows, outside, json)
     if write is not None:
         write_runs(Store(home / "store"), done, write)
+        wrote(write, as_json=json)
     if len(done) < len(cells):
         raise typer.Exit(1)
 
@@ -210,30 +215,60 @@ def _run(
     return rows
 
 
+def check_runs(store: "Store", cells: "list[Cell]", folder: Path) -> None:
+    """Refuse, before anything is computed, a folder where files of other runs have the names of these.
+
+    A run that is not stored could not have been written: what has its name is another one.
+    """
+    from evaluation.ranking_measures import qrels_lines
+    from tasks import collect
+
+    contents: dict[Path, bytes | None] = {}
+    for cell in cells:
+        run, qrels = _files(cell, folder)
+        reference = cell.references["evaluate"]
+        contents[run] = (
+            (store.open(reference).folder / "run.txt").read_bytes() if store.has(reference) else None
+        )
+        if qrels not in contents and qrels.exists():
+            judged = collect.read_judged(store.open(cell.references["ingest"]), cell.settings["judgments"])
+            contents[qrels] = "".join(f"{line}\n" for line in qrels_lines(judged.qrels)).encode()
+    _refuse_others(contents, folder)
+
+
 def write_runs(store: "Store", cells: "list[Cell]", folder: Path) -> None:
     """Write every ranking and the judgments it was scored on, for trec_eval and others, over no other file."""
-    contents = {}
+    contents: dict[Path, bytes] = {}
     for cell in cells:
         result = store.open(cell.references["evaluate"]).folder
-        collection = cell.dataset.replace("/", "-").replace(":", "-")
-        ranker = cell.method.replace("/", "-").replace(":", "-")
-        contents[folder / f"{collection}-{ranker}-seed{cell.seed}.run"] = (result / "run.txt").read_bytes()
-        contents[folder / f"{collection}.qrels"] = (result / "qrels.txt").read_bytes()
+        run, qrels = _files(cell, folder)
+        contents |= {run: (result / "run.txt").read_bytes(), qrels: (result / "qrels.txt").read_bytes()}
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        other = [
-            path.name for path, content in contents.items() if path.exists() and path.read_bytes() != content
-        ]
-        if other:
-            more = f" and {len(other) - 1} more" if len(other) > 1 else ""
-            raise InputError(
-                f"--write {folder}: {other[0]}{more} of another run is there, and nothing was written; "
-                "name another folder, or another collection with --name"
-            )
+        _refuse_others(contents, folder)
         for path, content in contents.items():
             path.write_bytes(content)
     except OSError as error:
         raise InputError(f"--write {folder} cannot be written: {error.strerror}") from error
+
+
+def _files(cell: "Cell", folder: Path) -> tuple[Path, Path]:
+    """Return where the ranking of a cell and its judgments are written."""
+    collection = cell.dataset.replace("/", "-").replace(":", "-")
+    ranker = cell.method.replace("/", "-").replace(":", "-")
+    return folder / f"{collection}-{ranker}-seed{cell.seed}.run", folder / f"{collection}.qrels"
+
+
+def _refuse_others(contents: Mapping[Path, bytes | None], folder: Path) -> None:
+    other = [
+        path.name for path, content in contents.items() if path.exists() and path.read_bytes() != content
+    ]
+    if other:
+        more = f" and {len(other) - 1} more" if len(other) > 1 else ""
+        raise InputError(
+            f"--write {folder}: {other[0]}{more} of another run is there, and nothing was written; "
+            "name another folder, or another collection with --name"
+        )
 
 
 def _print(

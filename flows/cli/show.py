@@ -186,9 +186,14 @@ def _print_metrics(console: "Console", about: Mapping[str, Any]) -> None:
     ]
     _print_heading(console, "Metrics, in percent (coverage_error in labels)")
     _print_table(console, ["metric", "value", "± documents", "± seeds", "ceiling"], rows)
+    n_seeds = halves["n_seeds"]
+    over = (
+        f"of the mean over {n_seeds} seeds (Student t), where it has one"
+        if n_seeds > 1
+        else "one seed has none"
+    )
     console.print(
-        "± half the 95 % interval: of this run over test documents, where they are kept one by one; of the mean over "
-        f"{halves['n_seeds']} seed{'s' if halves['n_seeds'] > 1 else ''} (Student t), where it has one.",
+        f"± half the 95 % interval: of this run over test documents, where they are kept one by one; {over}.",
         style="dim", highlight=False,
     )  # fmt: skip
 
