@@ -407,28 +407,32 @@ def test_best_is_the_best_of_all_that_is_recorded() -> None:
     from evaluation.claims import read_claims
     from flows.claims import read_measured
 
-    figures: dict[tuple[str, str, str], list[float]] = {}
+    figures: dict[tuple[str, str, str, str], list[float]] = {}
     for row in recorded.read():
         for metric, value in json.loads(row["metrics"]).items():
-            figures.setdefault((row["dataset"], row["protocol"], metric), []).append(value)
+            figures.setdefault((row["dataset"], row["protocol"], row["paper"], metric), []).append(value)
     measured = read_measured()
     for claim in read_claims():
         row, metric = measured.get(claim.id, {}), claim.metric_here
         if row and metric and claim.dataset_here and row["basis"] in papers.PLAIN:
-            place = (claim.dataset_here, row["protocol"], metric)
+            place = (claim.dataset_here, row["protocol"], row["paper"], metric)
             figures.setdefault(place, []).append(float(row["value"]) / claim.scale)
     shown = boards.recorded_boards(recorded.summaries(), [])
     assert {(b.dataset, b.protocol) for b in shown} == {place[:2] for place in figures}
     for board in shown:
-        known = figures[board.dataset, board.protocol, board.metric]
+        (paper,) = {recorded.paper_of(summary) for summary in board.recorded}  # no two papers' are compared
+        assert board.title == f"{board.dataset}, {board.protocol} protocol{board.paper and f' of {paper}'}"
+        known = figures[board.dataset, board.protocol, paper, board.metric]
         held = [line.summary.mean[board.metric] for line in board.lines if board.metric in line.summary.mean]
         for value in known:
             assert min(abs(value - one) for one in held) < 1e-5
         best = [line.summary.mean[board.metric] for line in board.lines if line.mark == "best"]
         assert best == pytest.approx([max(known)] * len(best), abs=1e-5)
         assert best
-    by_place = {(board.dataset, board.protocol): board for board in shown}
-    newsgroups, reuters = by_place["20ng", "faithful"], by_place["reuters-random70", "faithful"]
+    assert len({board.title for board in shown}) == len({board.name for board in shown}) == len(shown)
+    by_title = {board.title: board for board in shown}
+    newsgroups = by_title["20ng, faithful protocol of scdv-2017"]
+    reuters = by_title["reuters-random70, faithful protocol"]
     accuracy = {line.summary.label: 100 * line.summary.mean["accuracy"] for line in newsgroups.lines}
     assert (round(accuracy["tfidf"], 1), round(accuracy["scdv"], 2)) == (86.0, 83.66)
     at_1 = {line.summary.label: 100 * line.summary.mean["precision_at_1"] for line in reuters.lines}

@@ -6,6 +6,7 @@ and protocol stands in the same table, told apart, so that nothing is called bes
 """
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -28,6 +29,7 @@ class Board:
     `tests` says how the others stand to the best. `recorded` are the methods that the repository records; where nothing
     was run here `summaries` is empty. `published` is the data set's name in the catalogue, "" for the user's own;
     `another` is the command that runs one more method on the same documents.
+    `paper` is set where a board has one paper's protocol alone: that of another is another protocol.
     """
 
     dataset: str
@@ -38,6 +40,12 @@ class Board:
     recorded: Sequence[Summary] = ()
     published: str = ""
     another: str = ""
+    paper: str = ""
+
+    @property
+    def title(self) -> str:
+        """The data set and the protocol, of which paper too where those of several are told apart."""
+        return f"{self.dataset}, {self.protocol} protocol{self.paper and f' of {self.paper}'}"
 
     @property
     def p_values(self) -> Mapping[str, float]:
@@ -47,7 +55,7 @@ class Board:
     @property
     def name(self) -> str:
         """Its place in the page."""
-        return slug(f"{self.dataset}-{self.protocol}")
+        return slug("-".join(filter(None, [self.dataset, self.protocol, self.paper])))
 
     @property
     def source(self) -> str:
@@ -158,11 +166,15 @@ def boards(evidence: Evidence, recorded: Sequence[Summary] = ()) -> list[Board]:
 def recorded_boards(recorded: Sequence[Summary], shown: Sequence[Board]) -> list[Board]:
     """Return the boards of what is recorded alone, without those that are shown with local runs."""
     found, nothing = [], Standing(None, [], {}, [])
-    places = {(s.dataset, s.protocol) for s in recorded} - {(b.published, b.protocol) for b in shown}
-    for dataset, protocol in sorted(places):
-        members = beside([], [s for s in recorded if (s.dataset, s.protocol) == (dataset, protocol)])
+    places = {(s.dataset, s.protocol, paper_of(s)) for s in recorded}
+    n_papers = Counter(place[:2] for place in places)
+    here = {(b.published, b.protocol) for b in shown}
+    for dataset, protocol, paper in sorted(place for place in places if place[:2] not in here):
+        own = [s for s in recorded if (s.dataset, s.protocol, paper_of(s)) == (dataset, protocol, paper)]
+        members = beside([], own)
         metric = next(name for name in columns(members, None) if any(name in s.mean for s in members))
-        found.append(Board(dataset, protocol, metric, [], nothing, members, dataset))
+        told = paper if n_papers[dataset, protocol] > 1 else ""
+        found.append(Board(dataset, protocol, metric, [], nothing, members, dataset, paper=told))
     return found
 
 
@@ -211,7 +223,7 @@ def table(board: Board) -> Table:
             Cell(str(summary.n_seeds), summary.n_seeds),
             *([Cell(paper_of(summary) or "-")] if len(papers) > 1 else []),
         ])  # fmt: skip
-    title = f"{board.dataset}, {board.protocol} protocol"
+    title = board.title
     note = " ".join([*_explained(board, shown), *board.tests.untested])
     return Table(f"leaderboard-{board.name}", title, headings, rows, note, board.source)
 

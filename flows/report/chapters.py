@@ -128,7 +128,7 @@ def nothing_here(evidence: Evidence) -> str:
 
 
 def _board_section(board: Board) -> Section:
-    title = f"{board.dataset}, {board.protocol} protocol"
+    title = board.title
     figures = [charts.leaderboard(board)] if len(board.lines) > 1 else []
     failing = boards.failures(board.summaries)
     return Section(
@@ -144,7 +144,7 @@ def _board_section(board: Board) -> Section:
 
 def answer_of(board: Board) -> str:
     """Return in words what is best on a board, what is tied with it, and which of these is cheapest."""
-    where = f"{board.dataset}, {board.protocol} protocol"
+    where = board.title
     said = f"{where}: "
     if board.ahead:
         top = board.ahead[0]
@@ -201,7 +201,7 @@ def _by_ranks(found: Sequence[Board]) -> list[str]:
         lines.append(f"Best or tied with the best, of {counted(len(found), 'board')}{uneven}: {listed}.")
     for board in found:
         if others := higher(board.summaries, board.metric):
-            lines.append(f"Better than the best of {board.dataset}, {board.protocol} protocol: {others}.")
+            lines.append(f"Better than the best of {board.title}: {others}.")
     return lines
 
 
@@ -263,7 +263,7 @@ def _costs(found: Sequence[Board], evidence: Evidence) -> Chapter:
     for board in found:
         if table := costs.table(board):
             figures = [f for kind in ("seconds", "peak_mb") if (f := charts.cost(board, kind))]
-            title = f"{board.dataset}, {board.protocol} protocol"
+            title = board.title
             sections.append(Section(f"costs-of-{board.name}", title, LOCAL, figures=figures, tables=[table]))
     answer = []
     for board in found[:SEVERAL]:
@@ -279,7 +279,7 @@ def _cost_answer(board: Board) -> str | None:
     timed = [s for s in board.summaries if s.seconds is not None]
     if len(timed) < 2 or board.best.seconds is None:
         return None
-    where = f"{board.dataset}, {board.protocol} protocol"
+    where = board.title
     if board.tests.best is None:
         return f"{where}: there is no best one, for no two methods ran the same seed."
     best = board.best

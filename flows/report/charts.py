@@ -72,7 +72,7 @@ def leaderboard(board: Board) -> Figure:
         axis.grid(axis="y", visible=False)
         axis.spines["left"].set_visible(False)
         axis.tick_params(axis="y", length=0)
-        title = f"{board.dataset}, {board.protocol} protocol"
+        title = board.title
         words = "; ".join(f"{line.summary.label} {v:.2f}" for line, v in zip(shown, values, strict=True))
         svg = style.inline(
             figure,
@@ -137,7 +137,7 @@ def cost(board: Board, kind: str) -> Figure | None:
         )
         name = f"fig-{kind.replace('_', '-')}-{board.name}"
         words = "; ".join(f"{s.label} {y:.2f} at {x:.3g}" for x, y, s in sorted(timed, key=lambda p: p[0]))
-        title = f"{board.dataset}, {board.protocol} protocol: {board.heading} against {heading}"
+        title = f"{board.title}: {board.heading} against {heading}"
         svg = style.inline(figure, name, title, f"{words}. On the Pareto front: {_names(timed, chosen)}.")
     left = [s.label for _, y, s in timed if y < highest - FAR]
     apart = f" Not drawn, more than {FAR:.0f} points behind: {', '.join(left)}." if left else ""

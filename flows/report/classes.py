@@ -62,7 +62,7 @@ def table(evidence: Evidence, board: Board) -> Table | None:
         f"significantly more or fewer than {other.name} (McNemar's exact test, Holm-corrected over "
         f"{len(rows)} classes)."
     )
-    title = f"Classes of {board.dataset}, {board.protocol} protocol: {one.name} beside {other.name}"
+    title = f"Classes of {board.title}: {one.name} beside {other.name}"
     return Table(f"classes-{board.name}", title, headings, rows, note, LOCAL, is_folded=len(rows) > LONG)
 
 

@@ -48,5 +48,5 @@ def table(board: Board) -> Table | None:
     )
     if shared := of_best(board.summaries, board.metric):
         note += f" Best{shared}. Points from it are on these seeds; the fronts are of each method's own."
-    title = f"What {board.dataset}, {board.protocol} protocol costs"
+    title = f"What {board.title} costs"
     return Table(f"costs-{board.name}", title, headings, rows, note, LOCAL)
