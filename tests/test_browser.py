@@ -3,6 +3,7 @@
 Pictures of what was seen are left in the test's folder.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -97,7 +98,7 @@ def finished(
         expect(chip).to_have_count(0)
     opened.locator("input[type=number]").first.fill("1")
     opened.screenshot(path=tmp_path_factory.mktemp("form") / "filled.png")
-    opened.get_by_role("button", name="Submit").click()
+    submit(opened)
     opened.get_by_role("link", name="r8: binary, tfidf").first.click(timeout=RUN_PATIENCE)
     opened.wait_for_url("**/flow-run/**")  # what stood on the page before may say Completed too
     expect(opened.get_by_text("Completed").first).to_be_visible(timeout=RUN_PATIENCE)
@@ -114,6 +115,17 @@ def open_form(page: Any, prefect: str, flow: str) -> None:
     page.get_by_role("button", name="Run", exact=True).click()
     page.get_by_text("Custom run").click()
     page.get_by_text("n_seeds").first.wait_for()
+
+
+def submit(page: Any) -> None:
+    """Press the button until the form is gone: a page that is drawn anew meanwhile loses a click."""
+    button = page.get_by_role("button", name="Submit")
+    for _ in range(3):
+        button.click()
+        with contextlib.suppress(playwright.TimeoutError):
+            button.wait_for(state="detached", timeout=PATIENCE / 3)
+            return
+    pytest.fail("the form is still there after three clicks")
 
 
 def show_artifact(tab: Any, run: str, key: str) -> None:
