@@ -8,11 +8,13 @@ from typing import Any
 from prefect import flow
 from prefect.states import State
 
-from flows.cells import Cell, Index, Protocol, Request, plan, result_row, row
+from flows.cells import Cell, Protocol, Request, plan
 from flows.doubt import documents_95
 from flows.engine import execute, n_workers, sweep_id
 from flows.home import home_folder
 from flows.recording import Recorder
+from flows.results.index import Index
+from flows.results.rows import result_row, row
 from flows.run_names import run_name
 from flows.spool import Entry
 from tasks.leftovers import remove_leftovers

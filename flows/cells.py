@@ -1,14 +1,12 @@
 """Cells: one data set, method, protocol and seed each, with the references of every artifact that makes its result."""
 
-import json
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 from typing import Any, Literal
 
 from flows import checks
 from flows.corpora import stored_identity, told_apart
-from flows.squares import Square, empty_row, feature_stages, spent
+from flows.squares import Square, feature_stages
 from tasks import (
     InputError,
     audit,
@@ -17,11 +15,9 @@ from tasks import (
     featurize,
     ingest,
     labelled_features,
-    score,
     tune,
     vectorize,
 )
-from tasks.files import write_json
 from tasks.recipe import Reference
 from tasks.store import Store
 
@@ -297,77 +293,6 @@ def _cell(request: Request, table: _Table, seed: int) -> Cell:
     )
     probe = choice.params["probe"]
     return Cell(terms.dataset, table.label, request.protocol, seed, request.trials, references, probe, alone)
-
-
-def result_row(cell: Cell, store: Store) -> dict[str, Any]:
-    """Return a finished cell as a row: what it was, its metrics, seconds by stage and peak memory."""
-    choice = store.open(cell.references["tune"])
-    chosen = choice.json("choice")
-    used = {stage: reference for stage, reference in cell.references.items() if stage != "audit"}
-    features = evaluate.features_of(cell.references["vectorize"], choice)
-    if features is not None:
-        used |= feature_stages(features)
-    found = {
-        "params": chosen["values"] | chosen["settings"] | ({"C": chosen["C"]} if chosen["C"] else {}),
-        "on_border": chosen["on_border"],
-        "metrics": score.metrics(store.open(cell.references["evaluate"])),
-        "scored_by": score.digest(),
-        "parts": {
-            name: round(seconds, 3)
-            for name, seconds in store.meta(cell.references["evaluate"])["parts"].items()
-        },
-    }
-    return row(cell) | found | spent(used, store)
-
-
-def row(cell: Cell, error: str | None = None) -> dict[str, Any]:
-    """Return a cell as a row with no result yet, or with the error that took its place."""
-    return empty_row(cell, error, probe=cell.probe or "", paper=cell.request.paper, params={})
-
-
-# What a record of the index has beside its row.
-RECORDED = {"dataset", "method", "protocol", "seed", "trials", "metrics", "seconds", "run_id", "created"} | {
-    "attempt", "tracking_uri", "sweeps", "request",
-}  # fmt: skip
-
-
-class Index:
-    """The store's index: one small file a finished cell, `<home>/index/<key>.json`, written with its run.
-
-    `folder` is another one of the results folder, `needed` what makes a file of it a record.
-    """
-
-    def __init__(self, home: Path, folder: str = "index", needed: Set[str] = RECORDED) -> None:
-        self.folder = home / folder
-        self._needed = needed
-
-    def get(self, cell: Square) -> dict[str, Any] | None:
-        """Return the recorded row of a cell, or None."""
-        return self._read(self.folder / f"{cell.key}.json")
-
-    def put(self, cell: Square, record: Mapping[str, Any]) -> None:
-        """Record a row; it appears whole or not at all."""
-        write_json(self.folder / f"{cell.key}.json", dict(record))
-
-    def amend(self, key: str, found: Mapping[str, Any]) -> None:
-        """Change some of what is recorded of a cell."""
-        path = self.folder / f"{key}.json"
-        if (record := self._read(path)) is not None:
-            write_json(path, record | dict(found))
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return every recorded row, with its `key`; its `dataset` is the name of its documents (`flows.corpora`)."""
-        found = ((path.stem, self._read(path)) for path in sorted(self.folder.glob("*.json")))
-        rows = [record | {"key": key} for key, record in found if record is not None]
-        return told_apart(self.folder.parent, rows)
-
-    def _read(self, path: Path) -> dict[str, Any] | None:
-        try:
-            record = json.loads(path.read_text("utf-8"))
-        except (OSError, ValueError):
-            return None
-        # What is not a record is made again, like one that is missing.
-        return record if isinstance(record, dict) and record.keys() >= self._needed else None
 
 
 def estimate(

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from evaluation.multilabel import is_of_several_labels
 from flows.answers import corpus_key, is_right, predictions, tally
-from flows.cells import Index
 from flows.corpora import choose_datasets, choose_methods
 from flows.leaderboard import KNOWN
+from flows.results.index import Index
 from flows.runs import command_to_run, find_run, is_whole
 from tasks import InputError
 

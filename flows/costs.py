@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from evaluation.multilabel import is_of_several_labels
-from flows.cells import Index
 from flows.corpora import newest
+from flows.results.index import Index
 from tasks import catalogue
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from flows.answers import document_intervals
-from flows.cells import Index
+from flows.results.index import Index
 from tasks.files import META, Damaged, read_meta
 from tasks.isolate import CellError
 from tasks.recipe import Reference

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from flows import spool
-from flows.cells import Index
 from flows.corpora import choose_datasets, choose_methods, keep_numbers
+from flows.results.index import Index
 from flows.runs import find_run
 from tasks import InputError
 from tasks.store import locked

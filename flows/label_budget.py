@@ -14,11 +14,13 @@ from typing import Any
 from prefect import flow
 from prefect.states import State
 
-from flows.cells import Cell, Index, Protocol, Request, result_row, row
+from flows.cells import Cell, Protocol, Request
 from flows.curves import Curve, plan_curves, summarise
 from flows.engine import execute, n_workers
 from flows.home import home_folder
 from flows.recording import Recorder
+from flows.results.index import Index
+from flows.results.rows import result_row, row
 from flows.run_names import run_name
 from flows.spool import Entry, curve_entry
 from tasks.files import write_json

@@ -10,8 +10,8 @@ from flows.engine import execute, n_workers
 from flows.home import home_folder
 from flows.pieces import Piece, plan_pieces
 from flows.recording import announce
+from flows.results.rows import empty_row, spent
 from flows.run_names import run_name
-from flows.squares import empty_row, spent
 from tasks.isolate import warm
 from tasks.leftovers import remove_leftovers
 from tasks.store import Store

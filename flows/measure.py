@@ -14,8 +14,8 @@ from evaluation.claims import BAG_OF_WORDS, METHODS, OWN, PROBES, SECONDS, Claim
 from evaluation.multilabel import is_of_several_labels
 from evaluation.orders import ORDERS, Point, Sweep, comparisons, pairs
 from evaluation.verdicts import Comparison
-from flows.cells import Index
 from flows.corpora import newest
+from flows.results.index import Index
 from flows.runs import is_whole
 from tasks import InputError, catalogue
 

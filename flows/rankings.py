@@ -6,8 +6,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from flows.cells import RECORDED, Index
-from flows.squares import Square, empty_row, feature_stages, spent
+from flows.results.index import RECORDED, Index
+from flows.results.rows import empty_row, spent
+from flows.squares import Square, feature_stages
 from tasks import InputError, catalogue, collect, rankers, retrieve, vectorize
 from tasks.collections import POLICIES
 from tasks.files import META, Damaged, read_meta

@@ -12,8 +12,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from prefect.states import Completed, Failed, State
 
 from flows import spool
-from flows.cells import Index
 from flows.engine import AnyCell
+from flows.results.index import Index
 from flows.squares import Square
 from flows.words import counted
 from tasks import ingest, score, tracebacks

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from flows.cells import Index
+from flows.results.index import Index
 from flows.runs import Run
 from tasks import InputError, score
 from tasks.store import Store

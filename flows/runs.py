@@ -8,9 +8,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, get_args
 
-from flows.cells import Index, Protocol, Request, plan
+from flows.cells import Protocol, Request, plan
 from flows.corpora import choose_datasets
 from flows.leaderboard import SHORT
+from flows.results.index import Index
 from flows.words import counted
 from tasks import InputError, catalogue, evaluate
 from tasks.files import META, Damaged, read_meta

@@ -11,7 +11,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flows.cells import Index
 from flows.leaderboard import (
     HEADINGS,
     KNOWN,
@@ -24,6 +23,7 @@ from flows.leaderboard import (
     seeds_of,
     summarise,
 )
+from flows.results.index import Index
 from tasks import InputError
 
 if TYPE_CHECKING:

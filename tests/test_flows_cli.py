@@ -18,11 +18,13 @@ import pytest
 from typer.testing import CliRunner
 
 from evaluation.metrics import METRICS
-from flows.cells import Cell, Index, Request, plan, result_row
+from flows.cells import Cell, Request, plan
 from flows.cli import app
 from flows.cli.doctor import checks
 from flows.cli.show import audit_in_words
 from flows.cli.store import seconds
+from flows.results.index import Index
+from flows.results.rows import result_row
 from flows.runs import Run, command_of
 from tasks import InputError, catalogue, rankers
 from tasks.definitions import PROJECT

@@ -178,7 +178,7 @@ def test_several_labels(tmp_path: Path) -> None:
 
 
 def rows_of(home: Path, **wanted: Any) -> list[dict[str, Any]]:
-    from flows.cells import Index
+    from flows.results.index import Index
 
     return [row for row in Index(home).rows() if all(row[name] == value for name, value in wanted.items())]
 

@@ -13,9 +13,9 @@ from rich.console import Console
 from evaluation.intervals import documents_half_width, mean_interval
 from evaluation.tallies import mean_tally
 from flows import doubt
-from flows.cells import Index
 from flows.doubt import data_note, intervals, with_doubt
 from flows.leaderboard import FORMATS, caption, render_table, summarise
+from flows.results.index import Index
 from flows.runs import Run, find_run
 from tasks.recipe import Reference
 from tasks.store import Job, Store

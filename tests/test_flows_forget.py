@@ -8,8 +8,8 @@ import typer
 from typer.testing import CliRunner
 
 from flows import spool
-from flows.cells import Index
 from flows.cli.forget import forget
+from flows.results.index import Index
 from tasks import InputError
 from tasks.tracking import ATTEMPT_TAG, CELL_TAG, Tracker, read_settings
 from tests.made_runs import one_label

@@ -12,8 +12,9 @@ from scipy.stats import ttest_rel
 
 from evaluation.budgets import labelled_documents
 from evaluation.intervals import mean_interval
-from flows.cells import Index, Request
+from flows.cells import Request
 from flows.curves import plan_curves, summarise, verdicts
+from flows.results.index import Index
 from flows.suites import parts, read_suite, suites
 from tasks import InputError, score
 from tasks.ingest import read_targets

@@ -9,7 +9,9 @@ import pytest
 
 from flows import verdict
 from flows.benchmark import SweepRecorder
-from flows.cells import Cell, Index, Request, row
+from flows.cells import Cell, Request
+from flows.results.index import Index
+from flows.results.rows import row
 from tasks.recipe import Reference
 from tasks.store import Job, Store
 

@@ -16,8 +16,10 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from flows.cells import Index, Request, plan, result_row
+from flows.cells import Request, plan
 from flows.model import MANIFEST, Model
+from flows.results.index import Index
+from flows.results.rows import result_row
 from flows.runs import Run, find_run
 from tasks import InputError
 from tasks.ingest import read_corpus

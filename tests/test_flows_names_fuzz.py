@@ -14,10 +14,11 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from flows.benchmark import SweepRecorder
-from flows.cells import Cell, Index, Request, plan
+from flows.cells import Cell, Request, plan
 from flows.cli import app
 from flows.cli.show import _render, describe
 from flows.engine import sweep_id
+from flows.results.index import Index
 from flows.runs import Run
 from tasks.own_data import MISSING, digest
 from tasks.own_source import named

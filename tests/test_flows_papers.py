@@ -15,10 +15,11 @@ from xml.etree import ElementTree
 import pytest
 
 from flows import papers
-from flows.cells import Cell, Request, plan, row
+from flows.cells import Cell, Request, plan
 from flows.curves import plan_curves
 from flows.papers import Done, Exhibit, dcot, done, exhibits, show
 from flows.report import style
+from flows.results.rows import row
 from flows.suites import Part, suites
 from tasks import InputError
 from tasks.files import write_json

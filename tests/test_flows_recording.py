@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 
 from flows import benchmark, label_budget, retrieval, spool
-from flows.cells import Cell, Index, Request, row
+from flows.cells import Cell, Request
 from flows.rankings import Cell as Ranking
 from flows.rankings import row as ranking_row
 from flows.recording import Recorder
+from flows.results.index import Index
+from flows.results.rows import row
 from flows.squares import Square
 from tasks.files import write_json
 from tasks.recipe import Reference

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from flows import rescore
-from flows.cells import Index
 from flows.rescore import rescored
+from flows.results.index import Index
 from tasks import score
 from tasks.recipe import Reference
 from tasks.store import Job, Store

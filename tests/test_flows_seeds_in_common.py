@@ -6,12 +6,12 @@ import pytest
 from typer.testing import CliRunner
 
 from flows import figure
-from flows.cells import Index
 from flows.cli import app
 from flows.doubt import with_doubt
 from flows.leaderboard import caption, higher, summarise
 from flows.report.chapters import chapters
 from flows.report.evidence import gather
+from flows.results.index import Index
 from tests.made_runs import one_label
 
 N = 50

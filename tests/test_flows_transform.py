@@ -17,9 +17,11 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.naive_bayes import MultinomialNB
 from typer.testing import CliRunner
 
-from flows.cells import Index, Request, plan, result_row
+from flows.cells import Request, plan
 from flows.cli import app
 from flows.model import Model
+from flows.results.index import Index
+from flows.results.rows import result_row
 from flows.runs import Run
 from tasks import InputError
 from tasks.store import Store

@@ -93,9 +93,10 @@ def _run(home: Path, request: "Request", timed: bool) -> int:
     import contextlib
     import io
 
-    from flows.cells import Index, plan
+    from flows.cells import plan
     from flows.cli.start import stopped_by_hand
     from flows.cli.sweep import run_cells
+    from flows.results.index import Index
 
     cells, index = plan(request), Index(home)
     if not timed and all(index.get(cell) for cell in cells):

@@ -128,9 +128,9 @@ def run_curves(
     shown: bool = True,
 ) -> list[dict[str, Any]]:
     """Run the flow `label_budget` and return a row a cell; where it is to be shown, print the curves as a table."""
-    from flows.cells import Index
     from flows.cli.start import run_flow
     from flows.curves import curve_arguments
+    from flows.results.index import Index
     from tasks.store import Store
 
     store = Store(home / "store")
@@ -198,10 +198,10 @@ def plan_and_check(home: Path, part: "Part", metric: str | None = None) -> "list
 def _print(
     home: Path, rows: list[dict[str, Any]], metric: str | None, figure: Path | None, as_json: bool
 ) -> None:
-    from flows.cells import Index
     from flows.corpora import keep_numbers, told_apart
     from flows.curves import summarise, verdicts
     from flows.leaderboard import HEADINGS, scale, unit
+    from flows.results.index import Index
 
     failed = [row for row in rows if row["error"]]
     every = Index(home).rows()

@@ -105,9 +105,9 @@ def _check(metric: str | None, protocol: str | None, output: str, formats: Seque
 
 
 def _index_rows(home: Path) -> Sequence[Mapping[str, Any]]:
-    from flows.cells import Index
     from flows.corpora import keep_numbers
     from flows.rescore import rescored
+    from flows.results.index import Index
 
     rows = Index(home).rows()
     keep_numbers(home, rows)
@@ -116,8 +116,8 @@ def _index_rows(home: Path) -> Sequence[Mapping[str, Any]]:
 
 
 def _mlflow_rows(home: Path) -> Sequence[Mapping[str, Any]]:
-    from flows.cells import Index
     from flows.corpora import told_apart
+    from flows.results.index import Index
     from tasks.tracking import Tracker, read_settings
 
     tracker = Tracker(read_settings(home))

@@ -13,7 +13,7 @@ from flows.words import counted
 from tasks import InputError
 
 if TYPE_CHECKING:
-    from flows.cells import Index
+    from flows.results.index import Index
     from flows.server import ServerInfo
     from flows.squares import Square
 

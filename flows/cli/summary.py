@@ -20,7 +20,8 @@ def print_plan(home: Path, cells: "Sequence[Cell]", as_json: bool) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from flows.cells import Index, estimate
+    from flows.cells import estimate
+    from flows.results.index import Index
     from tasks.store import Store
 
     seconds = estimate(cells, Store(home / "store"), Index(home).rows())
@@ -47,10 +48,10 @@ def print_summary(home: Path, rows: Sequence[dict[str, Any]], page: str) -> None
     from rich.console import Console
 
     from flows import services
-    from flows.cells import Index
     from flows.corpora import keep_numbers, told_apart
     from flows.doubt import with_doubt
     from flows.leaderboard import render_table
+    from flows.results.index import Index
     from flows.verdict import verdicts
     from tasks.tracking import read_settings
 

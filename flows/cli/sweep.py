@@ -25,9 +25,9 @@ def run_cells(
 
     `options` are those of the flow beside the request: timed, fresh, time_limit, memory_limit.
     """
-    from flows.cells import Index
     from flows.cli.start import run_flow
     from flows.cli.summary import print_summary
+    from flows.results.index import Index
     from tasks.store import Store
 
     store = Store(home / "store")

@@ -73,8 +73,9 @@ class Done:
 
 def done(home: Path, suite: str) -> list[Done]:
     """Return the parts of a suite with what of them is finished; keys are worked out and nothing is computed."""
-    from flows.cells import Index, plan
+    from flows.cells import plan
     from flows.curves import plan_curves
+    from flows.results.index import Index
     from flows.suites import parts
 
     index = Index(home)

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from flows.cells import Index
 from flows.doubt import with_doubt
 from flows.leaderboard import latest
 from flows.rescore import rescored
+from flows.results.index import Index
 from tasks import InputError, catalogue
 
 Row = Mapping[str, Any]

@@ -1,0 +1,1 @@
+"""What was computed: rows of results, their summaries and comparisons."""

@@ -1,0 +1,54 @@
+"""The store's index: what is recorded of every finished cell."""
+
+import json
+from collections.abc import Mapping, Set
+from pathlib import Path
+from typing import Any
+
+from flows.corpora import told_apart
+from flows.squares import Square
+from tasks.files import write_json
+
+# What a record of the index has beside its row.
+RECORDED = {"dataset", "method", "protocol", "seed", "trials", "metrics", "seconds", "run_id", "created"} | {
+    "attempt", "tracking_uri", "sweeps", "request",
+}  # fmt: skip
+
+
+class Index:
+    """One small file a finished cell, `<home>/index/<key>.json`, written with its run.
+
+    `folder` is another one of the results folder, `needed` what makes a file of it a record.
+    """
+
+    def __init__(self, home: Path, folder: str = "index", needed: Set[str] = RECORDED) -> None:
+        self.folder = home / folder
+        self._needed = needed
+
+    def get(self, cell: Square) -> dict[str, Any] | None:
+        """Return the recorded row of a cell, or None."""
+        return self._read(self.folder / f"{cell.key}.json")
+
+    def put(self, cell: Square, record: Mapping[str, Any]) -> None:
+        """Record a row; it appears whole or not at all."""
+        write_json(self.folder / f"{cell.key}.json", dict(record))
+
+    def amend(self, key: str, found: Mapping[str, Any]) -> None:
+        """Change some of what is recorded of a cell."""
+        path = self.folder / f"{key}.json"
+        if (record := self._read(path)) is not None:
+            write_json(path, record | dict(found))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return every recorded row, with its `key`; its `dataset` is the name of its documents (`flows.corpora`)."""
+        found = ((path.stem, self._read(path)) for path in sorted(self.folder.glob("*.json")))
+        rows = [record | {"key": key} for key, record in found if record is not None]
+        return told_apart(self.folder.parent, rows)
+
+    def _read(self, path: Path) -> dict[str, Any] | None:
+        try:
+            record = json.loads(path.read_text("utf-8"))
+        except (OSError, ValueError):
+            return None
+        # What is not a record is made again, like one that is missing.
+        return record if isinstance(record, dict) and record.keys() >= self._needed else None

@@ -1,0 +1,74 @@
+"""Rows of results: what a cell was, what it scored and what it took."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from flows.cells import Cell
+from flows.squares import Square, feature_stages
+from tasks import evaluate, score
+from tasks.recipe import Reference
+from tasks.store import Store
+
+
+def result_row(cell: Cell, store: Store) -> dict[str, Any]:
+    """Return a finished cell as a row: what it was, its metrics, seconds by stage and peak memory."""
+    choice = store.open(cell.references["tune"])
+    chosen = choice.json("choice")
+    used = {stage: reference for stage, reference in cell.references.items() if stage != "audit"}
+    features = evaluate.features_of(cell.references["vectorize"], choice)
+    if features is not None:
+        used |= feature_stages(features)
+    found = {
+        "params": chosen["values"] | chosen["settings"] | ({"C": chosen["C"]} if chosen["C"] else {}),
+        "on_border": chosen["on_border"],
+        "metrics": score.metrics(store.open(cell.references["evaluate"])),
+        "scored_by": score.digest(),
+        "parts": {
+            name: round(seconds, 3)
+            for name, seconds in store.meta(cell.references["evaluate"])["parts"].items()
+        },
+    }
+    return row(cell) | found | spent(used, store)
+
+
+def row(cell: Cell, error: str | None = None) -> dict[str, Any]:
+    """Return a cell as a row with no result yet, or with the error that took its place."""
+    return empty_row(cell, error, probe=cell.probe or "", paper=cell.request.paper, params={})
+
+
+def empty_row(
+    square: Square, error: str | None, *, probe: str = "", paper: str | None = None, params: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return a square as a row with no result yet, or with the error that took its place.
+
+    Its recorder fills in `corpus`, what tells its documents from others (`tasks.ingest.identity`).
+    """
+    return {
+        "dataset": square.dataset,
+        "corpus": None,
+        "method": square.method,
+        "protocol": square.protocol,
+        "seed": square.seed,
+        "trials": square.trials,
+        "probe": probe,
+        "paper": paper,
+        "params": dict(params),
+        "on_border": [],
+        "metrics": {},
+        "scored_by": None,
+        "parts": {},
+        "seconds": {},
+        "peak_mb": None,
+        "run_id": None,
+        "cached": False,
+        "error": error,
+    }
+
+
+def spent(references: Mapping[str, Reference], store: Store) -> dict[str, Any]:
+    """Return what making these artifacts took: `seconds` by stage, and the highest `peak_mb`."""
+    metas = {stage: store.meta(reference) for stage, reference in references.items()}
+    return {
+        "seconds": {stage: round(meta["seconds"], 3) for stage, meta in metas.items()},
+        "peak_mb": round(max(meta["peak_mb"] for meta in metas.values()), 1),
+    }
