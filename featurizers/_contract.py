@@ -1,6 +1,7 @@
 """The contract of the package's first page as checks, which hold a method to it: one each, on small made documents.
 
-The common test runs them over every method of the folder, and `textbench check` over a user's file.
+The common test runs them over every method of the folder, and `textbench check` over a user's file. A check returns
+None for a promise that is kept, or says why there was nothing to try, and raises `Broken` for one that is not kept.
 """
 
 import functools
@@ -31,6 +32,14 @@ SMALL = {
     "epochs": 3,
     "min_count": 1,
 }
+
+
+# Why there is nothing to try.
+NO_COUNTS, NO_FEATURES, NO_SPACE = (
+    "it reads no counts",
+    "a classifier has no features",
+    "SEARCH_SPACE is empty",
+)
 
 
 class Broken(AssertionError):
@@ -135,6 +144,12 @@ def expect(is_kept: Any, expected: str, received: Any) -> None:
         raise Broken(f"expected {expected}, got {received}")
 
 
+def expect_finite(values: Any) -> None:
+    """Raise Broken unless all values of a matrix are finite."""
+    n_others = int((~np.isfinite(dense(values))).sum())
+    expect(not n_others, "finite values", f"{n_others} that are not")
+
+
 def expect_same(first: np.ndarray, second: np.ndarray, expected: str) -> None:
     """Raise Broken unless two arrays are the same to the bit."""
     if first.dtype != second.dtype or first.shape != second.shape:
@@ -180,7 +195,7 @@ def describes_itself(subject: Subject) -> None:
     expect(has_source, "a line `Source: ...`", "none")
 
 
-def searches_around_its_defaults(subject: Subject) -> None:
+def searches_around_its_defaults(subject: Subject) -> str | None:
     """SEARCH_SPACE holds distributions of parameters, whose defaults lie inside."""
     defaults = subject.module.build().get_params()
     for name, distribution in subject.module.SEARCH_SPACE.items():
@@ -191,6 +206,7 @@ def searches_around_its_defaults(subject: Subject) -> None:
         )
         is_inside = distribution._contains(distribution.to_internal_repr(defaults[name]))
         expect(is_inside, f"the default of {name} to lie in {distribution}", repr(defaults[name]))
+    return None if subject.module.SEARCH_SPACE else NO_SPACE
 
 
 def keeps_its_parameters(subject: Subject) -> None:
@@ -209,56 +225,70 @@ def is_unfitted_until_fit(subject: Subject) -> None:
     expect_error(NotFittedError, copy.to_arrays, "from to_arrays before fit")
 
 
-def gives_one_row_a_document(subject: Subject) -> None:
+def gives_one_row_a_document(subject: Subject) -> str | None:
     """Features are float32, csr or C-contiguous, a row a document, finite and not all zero; each has its own name."""
     if subject.is_classifier:
-        _gives_a_score_a_class(subject)
-        return
+        return NO_FEATURES
     features = subject.fitted.transform(subject.documents.test)
     expect(features.dtype == np.float32, "float32", features.dtype)
     is_kind = features.format == "csr" if sp.issparse(features) else isinstance(features, np.ndarray)
     expect(is_kind, "a csr matrix or an array", type(features).__name__)
     expect(sp.issparse(features) or features.flags.c_contiguous, "rows that lie one after another", "columns")
     names = list(subject.fitted.get_feature_names_out())
-    expect(
-        features.shape == (N_TEST, len(names)),
-        f"shape ({N_TEST}, {len(names)}), one name a column",
-        features.shape,
-    )
-    expect(
-        len(set(names)) == len(names),
-        "a name of its own for each feature",
-        f"{len(names) - len(set(names))} twice",
-    )
-    values = dense(features)
-    expect(np.isfinite(values).all(), "finite features", f"{int((~np.isfinite(values)).sum())} that are not")
-    expect(values.any(), "features that are not all zero", "zeros")
+    wanted = f"shape ({N_TEST}, {len(names)}), one name a column"
+    expect(features.shape == (N_TEST, len(names)), wanted, features.shape)
+    n_twice = len(names) - len(set(names))
+    expect(not n_twice, "a name of its own for each feature", f"{n_twice} twice")
+    expect_finite(features)
+    expect(dense(features).any(), "features that are not all zero", "zeros")
+    return None
 
 
-def _gives_a_score_a_class(subject: Subject) -> None:
-    test, several = subject.documents.test, subject.fit(subject.build(), y=subject.documents.labels)
-    for method, shape in ((subject.fitted, (N_TEST, 3)), (several, (N_TEST, 3))):
-        scores = method.decision_function(test)
-        expect(scores.shape == shape, f"decision values of shape {shape}", scores.shape)
-        expect(
-            np.isfinite(scores).all(),
-            "finite decision values",
-            f"{int((~np.isfinite(scores)).sum())} that are not",
-        )
-    predicted = subject.fitted.predict(test)
-    expect(predicted.shape == (N_TEST,), f"predictions of shape ({N_TEST},)", predicted.shape)
-    found, known = set(predicted.tolist()), subject.fitted.classes_.tolist()
-    expect(found <= set(known), f"predictions among the classes {known}", sorted(found))
-    shape = several.predict(test).shape
-    expect(shape == (N_TEST, 3), f"an indicator of shape ({N_TEST}, 3) for several labels", shape)
-
-
-def fits_and_transforms_at_once(subject: Subject) -> None:
-    """`fit_transform` gives the bits of `fit`, then `transform`."""
+def scores_every_class(subject: Subject) -> str | None:
+    """A classifier scores every class, of two the second, and every label; it predicts the best, or those above 0."""
     if not subject.is_classifier:
-        train = subject.documents.train
-        together = dense(subject.build().fit_transform(train, **subject.needs()))
-        expect_same(together, subject.output(subject.fitted, train), "the same bits from fit_transform")
+        return "it is no classifier"
+    test, labels = subject.documents.test, subject.documents.labels
+    names = np.array([11, -3, 40])[subject.documents.classes]
+    for y, shape in ((names, (N_TEST, 3)), (names[::-1] == 40, (N_TEST,)), (names * 0 + 6, (N_TEST,))):
+        method = subject.fit(subject.build(), y=y)
+        classes, scores = method.classes_, subject.output(method)
+        expect(classes.tolist() == np.unique(y).tolist(), f"the classes {np.unique(y)}, sorted", classes)
+        expect(
+            scores.shape == shape, f"of {len(classes)} classes decision values of shape {shape}", scores.shape
+        )
+        best = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0) & (len(classes) == 2)
+        expect_finite(scores)
+        expect_same(
+            method.predict(test), classes[best.astype(int)], "the class of the highest decision value"
+        )
+        _expect_export(subject, method)
+    # Columns: three labels, one that no document has, one that all have.
+    more = np.column_stack([labels, labels[:, 0] * 0, labels[:, 0] * 0 + 1])
+    for y in (more, sp.csr_matrix(more)):
+        method = subject.fit(subject.build(), y=y)
+        scores, predicted = subject.output(method), method.predict(test)
+        expect(
+            scores.shape == (N_TEST, 5), f"of 5 labels decision values of shape ({N_TEST}, 5)", scores.shape
+        )
+        expect_finite(scores)
+        expect_same(dense(predicted).astype(bool), scores > 0, "the labels with scores above 0")
+        is_constant = (scores[:, 3] <= 0).all() and (scores[:, 4] > 0).all()
+        expect(is_constant, "no score above 0 for a label of no document, all for one of all", scores[0, 3:])
+        _expect_export(subject, method)
+    wrong = functools.partial(subject.fit, subject.build(), y=names[1:])
+    expect_error(ValueError, wrong, "for another number of labels than documents")
+    return None
+
+
+def fits_and_transforms_at_once(subject: Subject) -> str | None:
+    """`fit_transform` gives the bits of `fit`, then `transform`."""
+    if subject.is_classifier:
+        return NO_FEATURES
+    train = subject.documents.train
+    together = dense(subject.build().fit_transform(train, **subject.needs()))
+    expect_same(together, subject.output(subject.fitted, train), "the same bits from fit_transform")
+    return None
 
 
 def repeats_to_the_bit(subject: Subject) -> None:
@@ -276,14 +306,16 @@ def treats_documents_alone(subject: Subject) -> None:
     expect(is_same, "the same row for a document alone", f"differences up to {worst:.2g}")
 
 
-def reads_any_dtype(subject: Subject) -> None:
+def reads_any_dtype(subject: Subject) -> str | None:
     """Counts of another dtype give the same bits."""
-    if subject.reads_counts:
-        train, test = subject.documents.train, subject.documents.test
-        for dtype in (np.int64, np.float32, np.float64):
-            method = subject.fit(subject.build(), train.astype(dtype))
-            found = subject.output(method, test.astype(dtype))
-            expect_same(found, subject.output(subject.fitted), f"the same bits for {np.dtype(dtype)} counts")
+    if not subject.reads_counts:
+        return NO_COUNTS
+    train, test = subject.documents.train, subject.documents.test
+    for dtype in (np.int64, np.float32, np.float64):
+        method = subject.fit(subject.build(), train.astype(dtype))
+        found = subject.output(method, test.astype(dtype))
+        expect_same(found, subject.output(subject.fitted), f"the same bits for {np.dtype(dtype)} counts")
+    return None
 
 
 def _bits(documents: Any) -> list[bytes]:
@@ -338,7 +370,7 @@ def _expect_export(subject: Subject, method: Any) -> None:
         )
 
 
-def runs_what_it_searches(subject: Subject) -> None:
+def runs_what_it_searches(subject: Subject) -> str | None:
     """Every choice of SEARCH_SPACE, the lower and, of fractions, the upper end run and survive export."""
     for name, distribution in subject.module.SEARCH_SPACE.items():
         ends = [distribution.low] if hasattr(distribution, "low") else []
@@ -347,10 +379,11 @@ def runs_what_it_searches(subject: Subject) -> None:
         for value in getattr(distribution, "choices", ends):
             try:
                 method = subject.fit(subject.build(**{name: value}))
-                expect(np.isfinite(subject.output(method)).all(), "finite values", "some that are not")
+                expect_finite(subject.output(method))
                 _expect_export(subject, method)
             except Exception as error:
                 raise Broken(f"with {name}={value!r}: {type(error).__name__}: {error}") from error
+    return None if subject.module.SEARCH_SPACE else NO_SPACE
 
 
 def stays_finite_on_odd_documents(subject: Subject) -> None:
@@ -361,14 +394,14 @@ def stays_finite_on_odd_documents(subject: Subject) -> None:
     ids[3] = nothing
     method = subject.fit(subject.build(), subject.read(ids))
     found = subject.output(method, subject.read([nothing, unseen, ids[0]]))
-    expect(np.isfinite(found).all(), "finite values", f"{int((~np.isfinite(found)).sum())} that are not")
+    expect_finite(found)
     expect(found.shape[0] == 3, "a row for each of 3 documents", found.shape)
 
 
-def refuses_impossible_counts(subject: Subject) -> None:
+def refuses_impossible_counts(subject: Subject) -> str | None:
     """Negative counts, NaN, infinity and another number of terms than in `fit` are ValueErrors."""
     if not subject.reads_counts:
-        return
+        return NO_COUNTS
     for value in (-1.0, np.nan, np.inf):
         wrong = subject.documents.train.astype(np.float64)
         wrong.data[7] = value
@@ -377,12 +410,13 @@ def refuses_impossible_counts(subject: Subject) -> None:
         )
     wider = sp.csr_matrix(np.ones((3, N_TERMS + 1), dtype=np.int32))
     expect_error(ValueError, lambda: subject.output(subject.fitted, wider), "for another number of terms")
+    return None
 
 
-def sees_labels_only_where_it_may(subject: Subject) -> None:
+def sees_labels_only_where_it_may(subject: Subject) -> str | None:
     """A representation learns the same whatever the labels; what READS_LABELS names needs them."""
     if subject.is_classifier:
-        return
+        return "it is a classifier"
     for y in (subject.documents.classes, subject.documents.classes[::-1].copy()):
         found = subject.output(subject.fit(subject.build(), y=y))
         expect_same(found, subject.output(subject.fitted), "the same bits whatever the labels")
@@ -392,14 +426,16 @@ def sees_labels_only_where_it_may(subject: Subject) -> None:
             expect_error(
                 ValueError, functools.partial(subject.fit, method), f"with {name}={value!r} without labels"
             )
+    return None
 
 
-CHECKS: tuple[Callable[[Subject], None], ...] = (
+CHECKS: tuple[Callable[[Subject], str | None], ...] = (
     describes_itself,
     searches_around_its_defaults,
     keeps_its_parameters,
     is_unfitted_until_fit,
     gives_one_row_a_document,
+    scores_every_class,
     fits_and_transforms_at_once,
     repeats_to_the_bit,
     treats_documents_alone,
@@ -413,18 +449,11 @@ CHECKS: tuple[Callable[[Subject], None], ...] = (
 )
 
 
-def in_words(check: Callable[[Subject], None]) -> str:
-    """Return what a check holds a method to."""
-    return " ".join((check.__doc__ or "").split())
-
-
-def run_checks(subject: Subject) -> Iterator[tuple[str, Exception | None]]:
-    """Run every check; yield what it says, and what was wrong, None where the promise is kept."""
+def run_checks(subject: Subject) -> Iterator[tuple[str, str | Exception | None]]:
+    """Run every check; yield what it holds a method to, and what it returned or raised."""
     for check in CHECKS:
-        said = in_words(check)
+        said = " ".join((check.__doc__ or "").split())
         try:
-            check(subject)
+            yield said, check(subject)
         except Exception as error:  # whatever the method raises
             yield said, error
-        else:
-            yield said, None

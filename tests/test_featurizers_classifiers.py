@@ -1,19 +1,15 @@
-"""Every method that classifies by itself keeps the contract; each against an independent formula."""
+"""The methods that classify by themselves: classes told apart, and each against an independent formula."""
 
 import importlib
-import inspect
+from statistics import mode
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from optuna.distributions import CategoricalDistribution
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 
 from featurizers import complement_nb, knn, majority, nb, nb_svm, tfidf
 from featurizers._classifiers import CONSTANT
-from featurizers._contract import stored_and_read
 from tasks import catalogue
 
 METHODS = sorted(
@@ -42,67 +38,21 @@ def module(request: pytest.FixtureRequest) -> Any:
     return importlib.import_module(f"featurizers.{request.param}")
 
 
-def same(a: Any, b: Any) -> bool:
-    a, b = (m.toarray() if sp.issparse(m) else m for m in (a, b))
-    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
-
-
-def test_the_classifiers_are_found() -> None:
-    assert {"nb", "complement_nb", "nb_svm", "knn", "majority"} <= set(METHODS)
-
-
-def test_search_space_holds_the_defaults(module: Any) -> None:
-    parameters = inspect.signature(type(module.build())).parameters
-    for name, distribution in module.SEARCH_SPACE.items():
-        assert distribution._contains(distribution.to_internal_repr(parameters[name].default))
-
-
-def test_unknown_parameter_is_refused_and_clone_copies(module: Any) -> None:
-    with pytest.raises(TypeError, match="no_such_parameter"):
-        module.build(no_such_parameter=1)
-    fitted = module.build().fit(X, Y)
-    copy = clone(fitted)
-    assert copy.get_params() == fitted.get_params()
-    with pytest.raises(NotFittedError):
-        copy.predict(TEST)
-    with pytest.raises(NotFittedError):
-        copy.to_arrays()
-
-
 def test_classes_are_told_apart(module: Any) -> None:
-    method = module.build().fit(X, NAMES[Y])
-    predicted, scores = method.predict(TEST), method.decision_function(TEST)
-    assert method.classes_.tolist() == [-3, 11, 40]
-    assert scores.shape == (40, 3) and np.isfinite(scores).all()
-    assert (predicted == method.classes_[scores.argmax(axis=1)]).all()
-    wanted = 1.0 if module is not majority else np.mean(np.bincount(Y).argmax() == TEST_Y)
-    assert np.mean(predicted == NAMES[TEST_Y]) >= 0.95 * wanted
+    settings = [
+        {name: choice} for name, d in module.SEARCH_SPACE.items() for choice in getattr(d, "choices", ())
+    ]
+    for params in ({}, *settings):
+        for y, truth in ((NAMES[Y], NAMES[TEST_Y]), (Y == 2, TEST_Y == 2)):
+            wanted = 0.95 if module is not majority else 0.95 * np.mean(truth == mode(y.tolist()))
+            assert np.mean(module.build(**params).fit(X, y).predict(TEST) == truth) >= wanted
 
 
-def test_two_classes_have_one_score(module: Any) -> None:
-    method = module.build().fit(X, np.where(Y == 2, 8, 5))
-    scores = method.decision_function(TEST)
-    assert scores.shape == (40,)
-    assert (method.predict(TEST) == np.where(scores > 0, 8, 5)).all()
-    if module is not majority:
-        assert np.mean((scores > 0) == (TEST_Y == 2)) >= 0.95
-
-
-def test_one_class_is_predicted(module: Any) -> None:
-    method = module.build().fit(X, np.full(90, 6))
-    assert (method.predict(TEST) == 6).all()
-    assert method.decision_function(TEST).shape == (40,)
-
-
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
-def test_several_labels_one_against_the_rest(module: Any, form: Any) -> None:
-    method = module.build().fit(X, form(INDICATOR))
+def test_several_labels_one_against_the_rest(module: Any) -> None:
+    method = module.build().fit(X, INDICATOR)
     scores, predicted = method.decision_function(TEST), method.predict(TEST)
-    assert scores.shape == (40, 5) and np.isfinite(scores).all()
     assert predicted.format == "csr" and predicted.dtype == np.int8
-    assert same(predicted, (scores > 0).astype(np.int8))
-    assert (scores[:, 2] < 0).all() and (scores[:, 3] > 0).all()  # never seen; always seen
-    assert (scores[:, [2]] <= scores).all() and (scores[:, [3]] >= scores).all()
+    assert (scores[:, [2]] <= scores).all() and (scores[:, [3]] >= scores).all()  # never seen; always seen
     if module is not majority:
         truth = np.column_stack([TEST_Y == 0, TEST_Y == 1, TEST_Y != 1])
         assert np.mean(predicted.toarray()[:, [0, 1, 4]] == truth) >= 0.95
@@ -113,66 +63,6 @@ def test_a_label_is_scored_as_if_alone(module: Any) -> None:
     alone = module.build().fit(X, INDICATOR[:, [1]]).decision_function(TEST)
     assert alone.shape == (40, 1)
     np.testing.assert_allclose(alone[:, 0], together[:, 1], rtol=1e-12)
-
-
-@pytest.mark.parametrize("y", [NAMES[Y], Y % 2, np.zeros(90, int), INDICATOR], ids=["3", "2", "1", "labels"])
-def test_export_without_pickle_gives_the_same_bits(module: Any, y: np.ndarray) -> None:
-    method = module.build().fit(X, y)
-    arrays = stored_and_read(method.to_arrays())
-    again = type(method).from_arrays(arrays)
-    assert again.get_params() == method.get_params()
-    assert same(again.decision_function(TEST), method.decision_function(TEST))
-    assert same(again.predict(TEST), method.predict(TEST))
-    assert arrays.keys() == again.to_arrays().keys()
-
-
-def test_every_choice_of_the_search_space_classifies_and_exports(module: Any) -> None:
-    for name, distribution in module.SEARCH_SPACE.items():
-        if isinstance(distribution, CategoricalDistribution):
-            for choice in distribution.choices:
-                method = module.build(**{name: choice}).fit(X, Y)
-                assert np.mean(method.predict(TEST) == TEST_Y) >= 0.9
-                again = type(method).from_arrays(stored_and_read(method.to_arrays()))
-                assert same(again.decision_function(TEST), method.decision_function(TEST))
-
-
-def test_same_bits_again_and_input_untouched(module: Any) -> None:
-    raw = sp.csr_matrix(
-        ([1, 2, 0, 3, 1, 4], [2, 0, 1, 0, 0, 3], [0, 3, 5, 6]), shape=(3, 4), dtype=np.float64
-    )
-    clean = sp.csr_matrix(np.array([[2.0, 0, 1, 0], [4, 0, 0, 0], [0, 0, 0, 4]]))
-    before = [array.tobytes() for array in (raw.data, raw.indices, raw.indptr)]
-    y = np.array([0, 1, 1])
-    scores = module.build().fit(raw, y).decision_function(raw)
-    assert [array.tobytes() for array in (raw.data, raw.indices, raw.indptr)] == before
-    assert same(scores, module.build().fit(clean, y).decision_function(clean))
-    assert same(*(module.build().fit(X, Y).decision_function(TEST) for _ in range(2)))
-
-
-def test_empty_documents_and_unseen_terms_are_finite(module: Any) -> None:
-    train, test = X.toarray(), TEST.toarray()
-    train[3], test[0] = 0, 0
-    train[:, :4] = 0
-    test[1], test[1, :4] = 0, 2  # a document of nothing but unseen terms
-    for y in (Y, INDICATOR):
-        method = module.build().fit(sp.csr_matrix(train), y)
-        assert np.isfinite(method.decision_function(sp.csr_matrix(test))).all()
-        assert method.predict(sp.csr_matrix(test)).shape[0] == 40
-
-
-@pytest.mark.parametrize("counts", [np.zeros((4, 3)), np.ones((4, 3)), np.ones((4, 1))], ids=str)
-def test_degenerate_collections_are_finite(module: Any, counts: np.ndarray) -> None:
-    documents, y = sp.csr_matrix(counts.astype(np.int32)), np.array([0, 1, 1, 2])
-    assert np.isfinite(module.build().fit(documents, y).decision_function(documents)).all()
-
-
-def test_bad_input_is_refused(module: Any) -> None:
-    with pytest.raises(ValueError, match="got 90 rows, 89 targets"):
-        module.build().fit(X, Y[:89])
-    with pytest.raises(ValueError, match="negative: got -1"):
-        module.build().fit(-X, Y)
-    with pytest.raises(ValueError, match="49 features"):
-        module.build().fit(X, Y).predict(TEST[:, :49])
 
 
 @pytest.mark.parametrize(

@@ -1,19 +1,16 @@
-"""The methods on word vectors: the contract they share, and what each computes, written out as loops."""
+"""The methods on word vectors: what they refuse, and what each computes, written out as loops."""
 
 import importlib
 import inspect
-import io
-import json
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 
 from featurizers import avgvec, bowv, tfidf_avgvec, weight_boc
+from featurizers._contract import dense
 from featurizers.tfidf import TfIdf
 
 METHODS = ["scdv", "bowv", "avgvec", "tfidf_avgvec", "weight_boc"]
@@ -35,64 +32,6 @@ def small(module: ModuleType) -> Any:
     wanted = {"random_state": 0, "n_clusters": 4}
     accepted = inspect.signature(type(module.build())).parameters
     return module.build(**{name: value for name, value in wanted.items() if name in accepted})
-
-
-def dense(features: Any) -> np.ndarray:
-    return features.toarray() if sp.issparse(features) else features
-
-
-def test_declares_what_it_needs(module: ModuleType) -> None:
-    assert (module.INPUT, module.NEEDS, module.PAPER) == ("counts", ("word_vectors",), "scdv-2017")
-    parameters = inspect.signature(type(module.build())).parameters
-    for name, distribution in module.SEARCH_SPACE.items():
-        default = parameters[name].default
-        assert distribution._contains(distribution.to_internal_repr(default))
-
-
-def test_features_are_float32_rows_of_documents(module: ModuleType) -> None:
-    method = small(module).fit(TRAIN, word_vectors=VECTORS)
-    features = method.transform(TEST)
-    assert features.dtype == np.float32
-    assert features.shape == (TEST.shape[0], len(method.get_feature_names_out()))
-    assert features.format == "csr" if sp.issparse(features) else features.flags.c_contiguous
-    assert np.isfinite(dense(features)).all() and dense(features).any()
-    with pytest.raises(NotFittedError):
-        clone(method).transform(TEST)
-
-
-def test_fit_transform_is_fit_then_transform_to_the_bit(module: ModuleType) -> None:
-    together = small(module).fit_transform(TRAIN, word_vectors=VECTORS)
-    apart = small(module).fit(TRAIN, word_vectors=VECTORS).transform(TRAIN)
-    assert dense(together).tobytes() == dense(apart).tobytes()
-
-
-def test_input_is_untouched_and_its_dtype_does_not_matter(module: ModuleType) -> None:
-    raw = sp.csr_matrix(([1, 2, 0, 3, 1], [2, 0, 1, 0, 0], [0, 3, 5]), shape=(2, N_TERMS), dtype=np.int32)
-    before = [array.tobytes() for array in (raw.data, raw.indices, raw.indptr, VECTORS)]
-    method = small(module).fit(sp.vstack([TRAIN, raw], format="csr"), word_vectors=VECTORS)
-    features = dense(method.transform(raw))
-    assert [array.tobytes() for array in (raw.data, raw.indices, raw.indptr, VECTORS)] == before
-    for dtype in (np.int64, np.float32, np.float64):
-        assert dense(method.transform(raw.astype(dtype))).tobytes() == features.tobytes()
-
-
-def test_a_document_alone_gets_the_features_it_gets_among_others(module: ModuleType) -> None:
-    method = small(module).fit(TRAIN, word_vectors=VECTORS)
-    alone = np.vstack([dense(method.transform(TEST[i])) for i in range(TEST.shape[0])])
-    np.testing.assert_allclose(alone, dense(method.transform(TEST)), rtol=1e-5, atol=1e-6)
-
-
-def test_export_without_pickle_gives_the_same_bits(module: ModuleType) -> None:
-    method = small(module).fit(TRAIN, word_vectors=VECTORS)
-    arrays, file = method.to_arrays(), io.BytesIO()
-    np.savez(file, **{name: value for name, value in arrays.items() if isinstance(value, np.ndarray)})
-    text = json.dumps({name: value for name, value in arrays.items() if not isinstance(value, np.ndarray)})
-    file.seek(0)
-    with np.load(file, allow_pickle=False) as loaded:
-        again = type(method).from_arrays({**loaded, **json.loads(text)})
-    assert again.get_params() == method.get_params()
-    assert dense(again.transform(TEST)).tobytes() == dense(method.transform(TEST)).tobytes()
-    assert again.to_arrays().keys() == arrays.keys()
 
 
 def test_documents_without_known_terms_are_zero_and_counted(module: ModuleType) -> None:

@@ -30,6 +30,13 @@ class Made(Counts):
 def build(**params):
     return Made(**params)
 '''
+CLASSIFIER = METHOD.replace(
+    "featurizers.counts import Counts", "featurizers.majority import Majority"
+).replace(
+    "class Made(Counts):\n    def transform(self, X):\n        return super().transform(X)",
+    'ROLE = "classifier"\n\nclass Made(Majority):\n    def decision_function(self, X):\n'
+    "        return super().decision_function(X)",
+)
 INIT = "    def __init__(self, *, n=1):\n        self.n = n{}\n\n    def transform"
 # By check: what is put in place of what, and what is said of it.
 BREAKS = {
@@ -49,6 +56,11 @@ BREAKS = {
         "super().transform(X)",
         "super().transform(X).astype(float)",
         "expected float32, got float64",
+    ),
+    "scores_every_class": (
+        "super().decision_function(X)",
+        "(lambda scores: scores[:, :2] if scores.ndim == 2 else scores)(super().decision_function(X))",
+        r"expected of 3 classes decision values of shape \(12, 3\), got \(12, 2\)",
     ),
     "fits_and_transforms_at_once": (
         "    def transform",
@@ -110,17 +122,21 @@ def made(text: str) -> Subject:
     return Subject(module)
 
 
-def test_a_method_that_keeps_every_promise_passes() -> None:
-    assert [error for _, error in run_checks(made(METHOD))] == [None] * len(CHECKS)
+@pytest.mark.parametrize("text", [METHOD, CLASSIFIER])
+def test_a_method_that_keeps_every_promise_passes(text: str) -> None:
+    found = [outcome for _, outcome in run_checks(made(text))]
+    assert len(found) == len(CHECKS)
+    assert not [outcome for outcome in found if isinstance(outcome, Exception)]
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.filterwarnings("ignore")
 def test_every_check_finds_what_breaks_its_promise(check) -> None:  # type: ignore[no-untyped-def]
     old, new, said = BREAKS[check.__name__]
-    assert old in METHOD
+    text = METHOD if old in METHOD else CLASSIFIER
+    assert old in text
     with pytest.raises(Exception, match=said):
-        check(made(METHOD.replace(old, new)))
+        check(made(text.replace(old, new)))
 
 
 def test_the_command_says_what_is_kept_and_what_is_not(tmp_path: Path) -> None:
@@ -128,9 +144,11 @@ def test_the_command_says_what_is_kept_and_what_is_not(tmp_path: Path) -> None:
     path.write_text(METHOD)
     result = CliRunner().invoke(app, ["check", str(path)])
     assert result.exit_code == 0, result.output
-    assert result.stdout.count("pass  ") == len(CHECKS) - 1
+    n_tried = len(CHECKS) - 3
+    assert result.stdout.count("pass  ") == n_tried
     assert "survive export.\n      nothing to try: SEARCH_SPACE is empty" in result.stdout
-    assert f"made keeps {len(CHECKS) - 1} of {len(CHECKS) - 1} promises" in result.stdout
+    assert "\n      nothing to try: it is no classifier" in result.stdout
+    assert f"made keeps {n_tried} of {n_tried} promises" in result.stdout
     path.write_text(METHOD.replace("super().transform(X)", "print('said') or 1 / 0"))
     result = CliRunner().invoke(app, ["check", str(path)])
     assert result.exit_code == 1

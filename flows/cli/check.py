@@ -38,27 +38,26 @@ def _is_kept(entry: catalogue.Entry, params: dict[str, object]) -> bool:
     """Print a line for each promise; return whether all are kept."""
     import warnings
 
-    from featurizers._contract import Broken, Subject, in_words, run_checks, runs_what_it_searches
+    from featurizers._contract import Broken, Subject, run_checks
     from tasks.method_files import describe
 
     module = entry.load()
     if not hasattr(module, "SEARCH_SPACE"):
         raise InputError(f"{entry.path} has no SEARCH_SPACE; one without parameters to search has {{}}")
-    void = None if module.SEARCH_SPACE else in_words(runs_what_it_searches)
     n_broken = n_checks = 0
     output = sys.stdout
     # What a method prints is not what was asked for.
     with warnings.catch_warnings(), contextlib.redirect_stdout(sys.stderr):
         warnings.simplefilter("ignore")
-        for said, error in run_checks(Subject(module, params)):
-            if said == void and error is None:
-                print(f"none  {said}\n      nothing to try: SEARCH_SPACE is empty", file=output)
+        for said, found in run_checks(Subject(module, params)):
+            if isinstance(found, str):
+                print(f"none  {said}\n      nothing to try: {found}", file=output)
                 continue
             n_checks += 1
-            n_broken += error is not None
-            print(f"{'pass' if error is None else 'FAIL'}  {said}", file=output)
-            if error is not None:
-                reason = str(error) if isinstance(error, Broken) else describe(error, str(entry.path))
+            n_broken += found is not None
+            print(f"{'pass' if found is None else 'FAIL'}  {said}", file=output)
+            if found is not None:
+                reason = str(found) if isinstance(found, Broken) else describe(found, str(entry.path))
                 print(f"      {reason}", file=output)
     print(f"{entry.name} keeps {n_checks - n_broken} of {n_checks} promises of the contract")
     return n_broken == 0
