@@ -66,7 +66,7 @@ def free_port() -> int:
         return int(server.getsockname()[1])
 
 
-def eventually(is_true: Callable[[], bool], seconds: float = 30.0) -> bool:
+def eventually(is_true: Callable[[], bool], seconds: float = 120.0) -> bool:
     """Tell whether something becomes true in time."""
     deadline = time.monotonic() + seconds
     while not is_true():

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from flows import server
 
@@ -32,6 +33,10 @@ NOT_THE_USERS = (
 os.environ.update(QUIET)
 for variable in NOT_THE_USERS:
     os.environ.pop(variable, None)
+
+# Hypothesis must not judge how long an example takes: no test does.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 
 def pytest_unconfigure() -> None:

@@ -219,7 +219,7 @@ def test_an_interrupted_run_stops_soon_and_says_how_to_go_on(
     process = start(("run", "--seeds", "3"), new_home, variables=server)
     time.sleep(9)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=20)
+    _, errors = process.communicate(timeout=120)
     assert process.returncode == 130
     assert "same command" in errors
     assert "Traceback" not in errors

@@ -204,7 +204,7 @@ def test_what_differs_in_content_differs_in_sha256() -> None:
 texts = st.lists(st.text(max_size=3), min_size=1, max_size=3)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(texts, texts, texts, texts)
 def test_no_two_contents_collide(a: list[str], b: list[str], c: list[str], d: list[str]) -> None:
     """Texts that join to the same string, or move from one part to the other, are other documents."""

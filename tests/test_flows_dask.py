@@ -92,7 +92,7 @@ def running(
         finally:
             for process in reversed(processes):  # a worker that ends while its scheduler does may never do so
                 process.terminate()
-                process.wait(30)
+                process.wait(120)
 
 
 def wait_for(condition: Any, folder: Path) -> None:

@@ -102,7 +102,7 @@ def test_a_cell_that_waits_says_so(clock: list[float], tmp_path: Path) -> None:
             waits = threading.Event()
             steps.addFilter(lambda record: waits.set() or True)
             thread.start()
-            assert waits.wait(20)
+            assert waits.wait(120)
             steps.filters.clear()
             while "another" not in (lines := "\n".join(shown(made, 80))):
                 pass

@@ -23,7 +23,7 @@ from tests.commands import rows_of
 
 ONE = {"datasets": ["r8"], "methods": ["binary"], "n_seeds": 1}
 RUN_SECONDS = 400
-PATIENCE = 60.0  # seconds for an answer
+PATIENCE = 120.0  # seconds for an answer
 
 
 def answer(address: str, body: Any = None) -> Any:
@@ -95,7 +95,7 @@ def test_both_pages_and_the_worker_are_up(found: dict[str, dict[str, Any]]) -> N
     assert all(state["healthy"] and not state["configured"] for state in found.values())
     assert all(psutil.pid_exists(state["pid"]) for state in found.values())
     for state in (found["prefect"], found["mlflow"]):
-        with urllib.request.urlopen(state["page"].partition("#")[0], timeout=30) as reply:
+        with urllib.request.urlopen(state["page"].partition("#")[0], timeout=PATIENCE) as reply:
             assert b"<html" in reply.read()[:500].lower()
     assert found["worker"]["address"] == found["prefect"]["address"]
 
@@ -212,7 +212,7 @@ def test_down_leaves_no_process_and_up_comes_back(home: Path, found: dict[str, d
     family += [child for process in family for child in process.children(recursive=True)]
     said, _ = textbench("down", home=home)
     assert said == "stopped: worker, mlflow, prefect\n"
-    _, alive = psutil.wait_procs(family, timeout=20)
+    _, alive = psutil.wait_procs(family, timeout=120)
     assert not alive
     states = json.loads(textbench("status", "--json", home=home)[0])
     assert not any(state["healthy"] or state["address"] for state in states.values())

@@ -108,7 +108,7 @@ tables = st.dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(tables)
 def test_significance_is_said_where_the_paired_test_on_common_runs_says_it(
     table: dict[tuple[str, int, str], tuple[int, int]],

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tarfile
 import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -17,6 +16,7 @@ import pytest
 
 from tasks import InputError, archives, download
 from tasks.untar import members
+from tests.guard import no_hang
 
 DOCUMENTS = {"x/1.txt": b"one" * 3000, "x/2.txt": b"two\xff", "x/10.txt": b""}
 
@@ -409,10 +409,8 @@ def test_a_size_below_nothing_does_not_hang(tmp_path: Path) -> None:
     content[124:136] = b"\xff" * 10 + b"\xfe\x00"
     content[148:156] = b" " * 8
     content[148:156] = b"%06o\0 " % sum(content[:512])
-    began = time.monotonic()
-    with pytest.raises(InputError):
+    with no_hang(), pytest.raises(InputError):
         read(tmp_path / "t.tar.gz", gzip.compress(bytes(content)))
-    assert time.monotonic() - began < 2
 
 
 def test_the_order_of_members_does_not_matter(tmp_path: Path) -> None:

@@ -378,7 +378,7 @@ READERS = [
 
 @pytest.mark.parametrize("reader", READERS, ids=lambda reader: f"{reader.__module__[19:]}.{reader.__name__}")
 @given(pieces=PIECES)
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200, derandomize=True)
 def test_any_bytes_are_read_or_refused_in_one_line(reader: Callable[..., Any], pieces: list[bytes]) -> None:
     try:
         found = list(reader(b"".join(pieces), "file"))

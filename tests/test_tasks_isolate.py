@@ -33,7 +33,7 @@ def is_gone(pid: int) -> bool:
         return True
 
 
-def wait_for(condition: Any, seconds: float) -> bool:
+def wait_for(condition: Any, seconds: float = 60) -> bool:
     deadline = time.monotonic() + seconds
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -41,7 +41,7 @@ def wait_for(condition: Any, seconds: float) -> bool:
 
 
 def pids_in(file: Path) -> list[int]:
-    assert wait_for(lambda: file.exists() and len(file.read_text().split()) == 2, 60)
+    assert wait_for(lambda: file.exists() and len(file.read_text().split()) == 2)
     return [int(pid) for pid in file.read_text().split()]
 
 
@@ -64,7 +64,7 @@ def test_every_computation_has_a_process_of_its_own() -> None:
     first, second = (isolate.run("tests.plumbing:process_id", {}) for _ in range(2))
     assert len({first["pid"], second["pid"], os.getpid()}) == 3
     assert first["parent"] == second["parent"] != os.getpid()
-    assert wait_for(lambda: is_gone(first["pid"]) and is_gone(second["pid"]), 2)
+    assert wait_for(lambda: is_gone(first["pid"]) and is_gone(second["pid"]))
 
 
 def test_an_exception_gives_one_line_and_its_traceback() -> None:
@@ -175,7 +175,7 @@ def test_a_child_dies_with_a_parent_that_is_killed(tmp_path: Path) -> None:
     finally:
         parent.kill()
         parent.wait()
-    assert wait_for(lambda: is_gone(child) and is_gone(server), 5)
+    assert wait_for(lambda: is_gone(child) and is_gone(server))
 
 
 def run_in_daemon(queue: Any) -> None:
@@ -198,7 +198,7 @@ def test_a_daemon_process_may_isolate_too() -> None:
     process = context.Process(target=run_in_daemon, args=(queue,), daemon=True)
     process.start()
     assert queue.get(timeout=60) == (4, True)
-    process.join(10)
+    process.join(60)
     assert process.exitcode == 0
 
 

@@ -164,7 +164,7 @@ def test_what_json_cannot_hold_exactly_is_refused(params: dict[Any, Any], messag
         _ = Reference("s", "m:f", params).key
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(JSON)
 def test_canonical_json_reads_back_and_is_its_own_canon(value: Any) -> None:
     text = canonical_json(value)
@@ -172,7 +172,7 @@ def test_canonical_json_reads_back_and_is_its_own_canon(value: Any) -> None:
     assert canonical_json(json.loads(text)) == text
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(st.dictionaries(st.text(), JSON, min_size=2))
 def test_canonical_json_does_not_see_the_order(value: dict[str, Any]) -> None:
     assert canonical_json(dict(reversed(value.items()))) == canonical_json(value)

@@ -449,7 +449,7 @@ def test_a_lock_dies_with_its_holder(server: str, monkeypatch: pytest.MonkeyPatc
     ready = context.Event()
     holder = context.Process(target=hold, args=(ready,))
     holder.start()
-    assert ready.wait(30)
+    assert ready.wait(120)
     with sole("another key"):
         pass
     taken = threading.Event()
@@ -463,7 +463,7 @@ def test_a_lock_dies_with_its_holder(server: str, monkeypatch: pytest.MonkeyPatc
     assert not taken.wait(0.3)
     os.kill(holder.pid or 0, signal.SIGKILL)
     holder.join()
-    assert taken.wait(30)
+    assert taken.wait(120)
     waiter.join()
 
 

@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -119,10 +118,8 @@ def test_the_environments_address_wins(folder: Path, monkeypatch: pytest.MonkeyP
 
 
 def refuses(uri: str) -> str:
-    started = time.monotonic()
     with pytest.raises(TrackingError) as caught:
         Tracker(Settings(tracking_uri=uri)).prepare()
-    assert time.monotonic() - started < 8
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -143,7 +140,7 @@ def test_an_address_that_is_none_is_named(uri: str) -> None:
     "answer",
     [b"SSH-2.0-OpenSSH\r\n", b"HTTP/1.0 503 Busy\r\n\r\n", b"HTTP/1.0 404 No\r\n\r\n", b"", None],
 )
-def test_a_server_of_another_kind_is_named(answer: bytes | None) -> None:
+def test_a_server_of_another_kind_is_named_and_asked_once(answer: bytes | None) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def serve() -> None:
@@ -158,7 +155,10 @@ def test_a_server_of_another_kind_is_named(answer: bytes | None) -> None:
         thread.start()
         uri = f"http://127.0.0.1:{listener.getsockname()[1]}"
         assert f"the MLflow server at {uri} does not answer (" in refuses(uri)
-        thread.join(10)
+        thread.join(60)
+        listener.setblocking(False)
+        with pytest.raises(BlockingIOError):  # nobody came again: MLflow's client would, for minutes
+            listener.accept()
 
 
 @pytest.fixture(scope="module")
