@@ -24,7 +24,7 @@ from prefect.artifacts import (
 
 from flows import services
 from flows.dashboard import page_of, runs_page
-from flows.leaderboard import HEADINGS, scale
+from flows.results.metric_names import heading, scale
 from flows.words import counted
 from tasks import InputError
 from tasks.tracking import Tracker, read_settings
@@ -106,7 +106,7 @@ def _line(row: Mapping[str, Any], metrics: Sequence[str], budgets: bool, failed:
         line |= {"labels": row["labels"]["budget"], "draw": row["labels"]["draw"]}
     for name in metrics:
         value = row["metrics"].get(name)
-        line[HEADINGS.get(name, name)] = "-" if value is None else f"{scale(name) * value:.2f}"
+        line[heading(name)] = "-" if value is None else f"{scale(name) * value:.2f}"
     line["seconds"] = f"{math.fsum(row['seconds'].values()):.1f}" if row["seconds"] else "-"
     line["cached"] = "yes" if row["cached"] else "no"
     return line | ({"error": row["error"] or ""} if failed else {})

@@ -36,9 +36,9 @@ from evaluation.verdicts import (
     settle,
 )
 from flows.cells import Request
-from flows.leaderboard import KNOWN
 from flows.measure import COMPRESSED, MEGABYTES, SAVED, Measurement, Results, is_learned, is_random
 from flows.recorded_seeds import with_recorded
+from flows.results.metric_names import KNOWN
 from tasks import InputError, catalogue
 from tasks.definitions import PROJECT
 from tasks.isolate import CellError

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from evaluation.multilabel import is_of_several_labels
 from flows.answers import corpus_key, is_right, predictions, tally
 from flows.corpora import choose_datasets, choose_methods
-from flows.leaderboard import KNOWN
 from flows.results.index import Index
+from flows.results.metric_names import KNOWN
 from flows.runs import command_to_run, find_run, is_whole
 from tasks import InputError
 
@@ -126,7 +126,7 @@ def runs_of_methods(
 
 def _variants(method: str, rows: Sequence[Row], wanted: set[int]) -> list[Entrant]:
     """Split a method's runs by what else was asked for; of one seed the newest run counts."""
-    from flows.leaderboard import latest, summarise
+    from flows.results.summary import latest, summarise
 
     rows = latest(rows)
     found = []

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flows.figure import WIDTH
-from flows.leaderboard import HEADINGS, unit
 from flows.report.charts import draw_curves
 from flows.report.style import canvas, save
+from flows.results.metric_names import heading, unit
 from tasks import InputError
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ def draw(curves: "Sequence[Curve]", path: Path) -> None:
     first = curves[0]
     with canvas(4.5, WIDTH) as (figure, axis):
         draw_curves(axis, curves)
-        heading = HEADINGS.get(first.metric, first.metric)
-        axis.set_ylabel(f"{heading}, {unit(first.metric)} (95 % band, {first.n_draws} draws)")
+        axis.set_ylabel(f"{heading(first.metric)}, {unit(first.metric)} (95 % band, {first.n_draws} draws)")
         axis.set_title(first.dataset)
         save(figure, path)

@@ -10,7 +10,7 @@ from evaluation.multilabel import is_of_several_labels
 from evaluation.significance import holm, paired_t
 from flows.cells import Cell, Request, plan
 from flows.checks import check_shown_metric
-from flows.leaderboard import KNOWN
+from flows.results.metric_names import KNOWN
 from tasks import catalogue
 
 if TYPE_CHECKING:

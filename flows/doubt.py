@@ -43,7 +43,7 @@ def intervals(home: Path, row: Row) -> dict[str, Any]:
     The latter is of the `n_seeds` newest runs that were asked for alike; empty for one, and for a part of the labels.
     """
     from flows.compare import is_whole
-    from flows.leaderboard import latest, summarise
+    from flows.results.summary import latest, summarise
 
     found: dict[str, Any] = {
         "documents": with_doubt(home, [row])[0]["documents_95"],

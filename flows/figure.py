@@ -5,8 +5,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from flows.leaderboard import HEADINGS, Summary, columns, of_best, scale, summarise, unit
 from flows.report.style import BEST, INK, OTHER, canvas, dash, save
+from flows.results.metric_names import heading, scale, unit
+from flows.results.summary import Summary, columns, of_best, summarise, tables
 from tasks import InputError
 
 __all__ = ["INK", "WIDTH", "draw"]
@@ -22,11 +23,8 @@ def draw(rows: Iterable[Mapping[str, Any]], path: Path, metric: str | None = Non
     the number at the right is seconds, all stages together.
     Raises InputError when there is nothing to draw.
     """
-    from itertools import groupby
-
     groups = []
-    for _, table in groupby(summarise(rows, metric), lambda s: (s.dataset, s.protocol)):
-        summaries = list(table)
+    for summaries in tables(summarise(rows, metric)):
         ranking = columns(summaries, metric)[0]
         if measured := [summary for summary in summaries if ranking in summary.mean]:
             groups.append((ranking, measured))
@@ -51,11 +49,10 @@ def _panel(axis: Any, summaries: list[Summary], metric: str) -> None:
             axis.text(
                 1.02, place, f"{summary.seconds:.1f} s", transform=axis.get_yaxis_transform(), va="center"
             )
-    first = summaries[0]
     axis.set_yticks(range(len(summaries)), [summary.label for summary in summaries])
     axis.set_ylim(len(summaries) - 0.5, -0.5)
-    axis.set_title(f"{first.dataset}, {first.protocol} protocol")
-    label = f"{HEADINGS.get(metric, metric)}, {unit(metric)}{_bars(summaries, metric)}"
+    axis.set_title(summaries[0].title)
+    label = f"{heading(metric)}, {unit(metric)}{_bars(summaries, metric)}"
     if shared := of_best(summaries, metric):
         label += "\n" + textwrap.fill(f"Diamond: best{shared}", LINE)
     axis.set_xlabel(label)

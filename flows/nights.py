@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from evaluation.multilabel import is_of_several_labels
 from flows.cells import Cell
-from flows.leaderboard import HEADINGS, scale
+from flows.results.metric_names import heading, scale
 from tasks.files import write_json
 from tasks.isolate import n_cores
 from tasks.store import Store
@@ -240,7 +240,7 @@ def _line(change: Change, slower: float) -> str:
         change.dataset,
         change.method,
         f"{unit * change.last:.2f}",
-        f"{unit * change.tonight:.2f} {HEADINGS.get(change.metric, change.metric)}",
+        f"{unit * change.tonight:.2f} {heading(change.metric)}",
         gap,
         f"{change.p:.3g}",
         f"{change.mcnemar_p:.3g}",

@@ -2,21 +2,20 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from flows import leaderboard
 from flows.rankings import Cell, compare, per_query, shown_name
+from flows.results.metric_names import heading
+from flows.tables.table import Datum, Table
+from flows.tables.terminal import print_table
 from flows.words import counted
 from tasks.store import Store
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 SHOWN = (
     "map", "precision_at_5", "precision_at_10", "ndcg_at_5", "ndcg_at_10", "r_precision", "reciprocal_rank",
 )  # fmt: skip
-HEADINGS = {name: leaderboard.HEADINGS[name] for name in SHOWN}
-MAY_GO = ("R-prec", "RR", "nDCG@5", "P@10")  # from a terminal that is too narrow
+HEADINGS = {name: heading(name) for name in SHOWN}
+MAY_GO = ("r_precision", "reciprocal_rank", "ndcg_at_5", "precision_at_10")  # of a narrow terminal
 LEVEL, SIGNIFICANT = 0.05, "*"
 POLICY = {
     "positive": "codes from 1 count as relevant",
@@ -80,58 +79,66 @@ def render(cells: Sequence[Cell], rows: Rows, outside: Rows, store: Store) -> No
     """Print a table for each collection, best first, and below it which rankers the tests tell apart."""
     from rich.console import Console
 
-    from flows.terminal import Line, print_table
-
     console = Console()
     names = list(dict.fromkeys(cell.dataset for cell in cells))
     for name in names:
         own = [(cell, row) for cell, row in zip(cells, rows, strict=True) if cell.dataset == name]
         done = [cell for cell, row in own if row["error"] is None]
         if done:
-            lines = _lines(done, [row for _, row in own if row["error"] is None], outside)
-            tests = compare(done, store)
-            table = []
-            for place, (ranker, means, seconds) in enumerate(lines):
-                figures = [f"{100 * means[key]:.1f}" for key in HEADINGS]
-                p = [_p(lines[0][0], ranker, tests, place)] if tests else []
-                table.append(Line(ranker.split(), [*figures, *p, seconds]))
-            console.print(_title(done, store), markup=False, style="bold")
             print_table(
-                console, "ranker", (*HEADINGS.values(), *(["p"] if tests else []), "s"), table, MAY_GO
+                console, _table(done, [row for _, row in own if row["error"] is None], outside, store)
             )
-            if tests:
-                pairs = counted(len(tests), "pair")
-                console.print(
-                    "p: paired randomisation test of MAP against the first, with Holm's correction over "
-                    f"{pairs}; {SIGNIFICANT} below {LEVEL}."
-                )
         for cell, row in own:
             if row["error"]:
                 console.print(f"{cell.label}: {row['error']}", markup=False)
     if len(names) > 1:
-        _print_overview(console, names, cells, rows)
+        console.print()
+        print_table(console, _overview(names, cells, rows, console.width))
 
 
-def _print_overview(console: "Console", names: Sequence[str], cells: Sequence[Cell], rows: Rows) -> None:
-    """Print MAP, a line a collection and a column a ranker, as SCDV (EMNLP 2017) prints its Table 6.
+def _table(cells: Sequence[Cell], rows: Rows, outside: Rows, store: Store) -> Table:
+    """Return the rankers of a collection, best first, with the paired tests against the best."""
+    lines, tests = _lines(cells, rows, outside), compare(cells, store)
+    headings = [("ranker", "ranker"), *HEADINGS.items(), *([("p", "p")] if tests else []), ("seconds", "s")]
+    table = []
+    for place, (ranker, means, seconds) in enumerate(lines):
+        figures = [Datum(f"{100 * means[name]:.1f}", means[name]) for name in HEADINGS]
+        p = [Datum(_p(lines[0][0], ranker, tests, place))] if tests else []
+        table.append([Datum(ranker, parts=ranker.split()), *figures, *p, Datum(seconds)])
+    note = (
+        f"p: paired randomisation test of MAP against the first, with Holm's correction over "
+        f"{counted(len(tests), 'pair')}; {SIGNIFICANT} below {LEVEL}."
+    )
+    right = [name for name, _ in headings[1:]]
+    return Table(
+        "rankers", _title(cells, store), headings, table, note if tests else "", may_go=MAY_GO, right=right
+    )
+
+
+def _overview(names: Sequence[str], cells: Sequence[Cell], rows: Rows, width: int) -> Table:
+    """Return MAP, a line a collection and a column a ranker, as SCDV (EMNLP 2017) prints its Table 6.
 
     Where the rankers' names are too wide together, a ranker is a line and a collection a column.
     """
-    from flows.terminal import Line, print_table
-
     asked = list(dict.fromkeys(cell.method for cell in cells))
     values: dict[tuple[str, str], list[float]] = {}
     for cell, row in zip(cells, rows, strict=True):
         if row["error"] is None:
             values.setdefault((cell.dataset, cell.method), []).append(row["metrics"]["map"])
     means = {place: f"{sum(found) / len(found):.4f}" for place, found in values.items()}
-    console.print("\nMean average precision", style="italic")
-    if max(map(len, names)) + sum(max(len(name), 6) + 2 for name in asked) <= console.width:
-        by_collection = [Line([name], [means.get((name, ranker), "-") for ranker in asked]) for name in names]
-        print_table(console, "MAP", asked, by_collection)
-        return
-    by_ranker = [Line(ranker.split(), [means.get((name, ranker), "-") for name in names]) for ranker in asked]
-    print_table(console, "MAP", names, by_ranker)
+    if max(map(len, names)) + sum(max(len(name), 6) + 2 for name in asked) <= width:
+        columns = asked
+        lines = [
+            [Datum(name), *(Datum(means.get((name, ranker), "-")) for ranker in asked)] for name in names
+        ]
+    else:
+        columns = list(names)
+        lines = [
+            [Datum(ranker, parts=ranker.split()), *(Datum(means.get((name, ranker), "-")) for name in names)]
+            for ranker in asked
+        ]
+    headings = [("MAP", "MAP"), *((name, name) for name in columns)]
+    return Table("map", "Mean average precision", headings, lines, right=columns)
 
 
 def _lines(cells: Sequence[Cell], rows: Rows, outside: Rows) -> list[tuple[str, dict[str, float], str]]:

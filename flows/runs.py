@@ -10,8 +10,8 @@ from typing import Any, get_args
 
 from flows.cells import Protocol, Request, plan
 from flows.corpora import choose_datasets
-from flows.leaderboard import SHORT
 from flows.results.index import Index
+from flows.results.metric_names import SHORT
 from flows.words import counted
 from tasks import InputError, catalogue, evaluate
 from tasks.files import META, Damaged, read_meta
@@ -69,7 +69,7 @@ def _where(dataset: str | None, protocol: str | None) -> str:
 
 
 def _best(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    from flows.leaderboard import latest, summarise
+    from flows.results.summary import latest, summarise
 
     datasets = sorted({row["dataset"] for row in rows})
     if len(datasets) != 1:
@@ -95,7 +95,7 @@ def _best(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def of_best_run(home: Path, row: Mapping[str, Any]) -> str:
     """Say of the run that `best` is on which seeds it is the best, and what has a better figure from others."""
-    from flows.leaderboard import columns, latest, of_best, summarise
+    from flows.results.summary import columns, latest, of_best, summarise
 
     table = summarise(latest(filter(is_whole, _among(home, row["dataset"], row["protocol"]))))
     return of_best(table, columns(table, None)[0])

@@ -7,23 +7,12 @@ What is best is judged on these seeds too, so that it is never called better tha
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flows.leaderboard import (
-    HEADINGS,
-    KNOWN,
-    Summary,
-    columns,
-    in_common,
-    listed,
-    mean_over,
-    scale,
-    seeds_of,
-    summarise,
-)
 from flows.results.index import Index
+from flows.results.metric_names import KNOWN, heading, scale
+from flows.results.summary import Summary, columns, in_common, listed, mean_over, seeds_of, summarise, tables
 from tasks import InputError
 
 if TYPE_CHECKING:
@@ -48,15 +37,12 @@ def verdicts(home: Path, rows: Iterable[Mapping[str, Any]], metric: str | None =
         ]
     rows = _with_keys(home, rows)
     lines = []
-    for (dataset, protocol), table in groupby(summarise(rows, metric), lambda s: (s.dataset, s.protocol)):
-        summaries = list(table)
+    for summaries in tables(summarise(rows, metric)):
         ranking = columns(summaries, metric)[0]
         measured = [s for s in summaries if ranking in s.mean]
         failed = [s.label for s in summaries if s.n_failed and not s.n_seeds]
         if measured:
-            lines.append(
-                f"{dataset}, {protocol} protocol: {_sentence(home, rows, measured, ranking, failed)}"
-            )
+            lines.append(f"{measured[0].title}: {_sentence(home, rows, measured, ranking, failed)}")
     return lines
 
 
@@ -121,7 +107,7 @@ def _sentence(
     best = found.best
     if best is None:
         return "nothing is compared, for no two methods ran the same seed; run them with the same --seeds."
-    value = f"{HEADINGS.get(metric, metric)} {scale(metric) * mean_over(best, metric, found.seeds):.2f}"
+    value = f"{heading(metric)} {scale(metric) * mean_over(best, metric, found.seeds):.2f}"
     uneven = any(sorted(s.by_seed[metric]) != list(found.seeds) for s in measured)
     shared = f" on the {seeds_of(found.seeds)} in common" if uneven else ""
     figure = f"{best.label} is best{shared} ({value})"

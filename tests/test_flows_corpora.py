@@ -15,9 +15,10 @@ from scipy.sparse import csr_matrix
 from flows.cells import Request, estimate, plan
 from flows.compare import runs_of_methods
 from flows.corpora import choose_datasets, documents_in, newest, told_apart
-from flows.leaderboard import FORMATS, latest, summarise
 from flows.measure import Results
 from flows.results.index import Index
+from flows.results.leaderboard import FORMATS
+from flows.results.summary import latest, summarise
 from flows.runs import command_of
 from flows.verdict import verdicts
 from tasks import InputError, ingest

@@ -14,8 +14,9 @@ from evaluation.intervals import documents_half_width, mean_interval
 from evaluation.tallies import mean_tally
 from flows import doubt
 from flows.doubt import data_note, intervals, with_doubt
-from flows.leaderboard import FORMATS, caption, render_table, summarise
 from flows.results.index import Index
+from flows.results.leaderboard import FORMATS, caption, render_table
+from flows.results.summary import summarise
 from flows.runs import Run, find_run
 from tasks.recipe import Reference
 from tasks.store import Job, Store

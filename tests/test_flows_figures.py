@@ -10,10 +10,10 @@ import pytest
 
 from flows import curve_figure, figure
 from flows.curves import Curve, Point
-from flows.leaderboard import summarise as summaries
 from flows.report import charts, style
 from flows.report.boards import Board
 from flows.report.curves import tables
+from flows.results.summary import summarise as summaries
 from flows.verdict import Standing
 from tests.made_runs import one_label
 

@@ -13,7 +13,10 @@ from rich.console import Console
 
 from evaluation.metrics import METRICS, Metric
 from flows import ranking_tables
-from flows.leaderboard import FORMATS, HEADINGS, KNOWN, escape_latex, latest, render_table, summarise
+from flows.results.leaderboard import FORMATS, render_table
+from flows.results.metric_names import HEADINGS, KNOWN
+from flows.results.summary import latest, summarise
+from flows.tables.formats import escape_latex
 
 
 def row(method: str, accuracy: float | None, seed: int = 0, **other: Any) -> dict[str, Any]:

@@ -352,7 +352,7 @@ def test_a_suite_ends_with_what_its_paper_shows(
 def test_the_report_shows_them_in_the_colours_of_the_page(home: Path) -> None:
     from flows.report import exhibits as chapter
     from flows.report.evidence import gather
-    from flows.report.tables import to_csv
+    from flows.tables.formats import to_csv
 
     (found,) = chapter.shown(gather(home))
     assert found.suite == "dcot"

@@ -18,11 +18,11 @@ import pytest
 from flows.cells import Request
 from flows.claims import choose, ledger
 from flows.curves import plan_curves
-from flows.leaderboard import summarise
 from flows.report import audits, boards, charts, classes, page, papers, ranks, recorded
 from flows.report.chapters import Chapter, answer_of, chapters
 from flows.report.evidence import Evidence, gather
-from flows.report.tables import Table
+from flows.results.summary import summarise
+from flows.tables.table import Table
 from tasks import InputError, catalogue
 from tasks.files import write_json
 from tests import made_runs

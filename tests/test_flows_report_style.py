@@ -14,18 +14,19 @@ import pytest
 
 from flows.home import folder_tag
 from flows.report import page, publish, style
-from flows.report.tables import NOTHING, Cell, Table, code, number, to_csv, to_latex, to_markdown
+from flows.tables.formats import to_csv, to_latex, to_markdown
+from flows.tables.table import NOTHING, Datum, Table, code, number
 
 HEADINGS = [("method", "method"), ("accuracy", "accuracy, %"), ("command", "command")]
 
 
 def table(n: int = 1) -> Table:
     row = [
-        Cell("a_b & c|d", mark="best", is_strong=True),
+        Datum("a_b & c|d", mark="best", is_strong=True),
         number(0.123456789, scale=100),
         code("run --x_y 'z'"),
     ]
-    return Table("t", "Title 5 %", HEADINGS, [row, [Cell("other"), NOTHING, NOTHING]] * n, "Note ± 1.")
+    return Table("t", "Title 5 %", HEADINGS, [row, [Datum("other"), NOTHING, NOTHING]] * n, "Note ± 1.")
 
 
 def test_csv_keeps_every_digit_and_the_marks() -> None:

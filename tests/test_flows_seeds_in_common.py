@@ -8,10 +8,11 @@ from typer.testing import CliRunner
 from flows import figure
 from flows.cli import app
 from flows.doubt import with_doubt
-from flows.leaderboard import caption, higher, summarise
 from flows.report.chapters import chapters
 from flows.report.evidence import gather
 from flows.results.index import Index
+from flows.results.leaderboard import caption
+from flows.results.summary import higher, summarise
 from tests.made_runs import one_label
 
 N = 50

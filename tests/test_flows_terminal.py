@@ -11,8 +11,9 @@ from rich.console import Console
 from flows import ranking_tables
 from flows.claims import choose, ledger
 from flows.compare import pairs, runs_of_methods
-from flows.leaderboard import render_table
-from flows.terminal import Line, print_table
+from flows.results.leaderboard import render_table
+from flows.tables.table import EMPTY, Datum, Table
+from flows.tables.terminal import print_table
 from tests.made_runs import empty_record, one_label
 
 LONG = "scdv(n_clusters=10, word_vectors__min_count=2)"
@@ -30,6 +31,12 @@ def text_of(made: Console) -> str:
     return text
 
 
+def made_of(*headings: str, rows: list[list[str]], **more: Any) -> Table:
+    """A table whose names may be broken at their spaces, its figures flush right."""
+    data = [[Datum(name, parts=name.split()), *map(Datum, figures)] for name, *figures in rows]
+    return Table("t", "", [(name, name) for name in headings], data, right=headings[1:], **more)
+
+
 def whole(text: str, *words: str) -> None:
     """Assert that each of these stands in one line."""
     for word in words:
@@ -38,7 +45,7 @@ def whole(text: str, *words: str) -> None:
 
 def test_a_table_that_fits_is_one_line_a_row() -> None:
     made = console(40)
-    print_table(made, "method", ["map", "s"], [Line(["lsi"], ["1.50", "10"]), Line(["b", "(x)"], ["-", "2"])])
+    print_table(made, made_of("method", "map", "s", rows=[["lsi", "1.50", "10"], ["b (x)", "-", "2"]]))
     assert text_of(made).splitlines() == [
         "method   map   s",
         "────────────────",
@@ -49,8 +56,8 @@ def test_a_table_that_fits_is_one_line_a_row() -> None:
 
 def test_a_long_name_gets_a_line_of_its_own_and_others_do_not() -> None:
     made = console(30)
-    lines = [Line(["lsi"], ["1.50", "10"]), Line(["a" * 25, "(tuned)"], ["2.50", "5"])]
-    print_table(made, "method", ["accuracy", "s"], lines)
+    rows = [["lsi", "1.50", "10"], ["a" * 25 + " (tuned)", "2.50", "5"]]
+    print_table(made, made_of("method", "accuracy", "s", rows=rows))
     assert text_of(made).splitlines() == [
         "method            accuracy   s",
         "──────────────────────────────",
@@ -62,8 +69,9 @@ def test_a_long_name_gets_a_line_of_its_own_and_others_do_not() -> None:
 
 def test_columns_that_may_go_go_in_their_order_and_that_is_said() -> None:
     made = console(30)
-    lines = [Line(["lsi"], ["1.5", "2", "3"])]
-    print_table(made, "method", ["accuracy", "seconds", "megabytes"], lines, ["megabytes", "seconds"])
+    headings = ("method", "accuracy", "seconds", "megabytes")
+    rows = [["lsi", "1.5", "2", "3"]]
+    print_table(made, made_of(*headings, rows=rows, may_go=["megabytes", "seconds"]))
     assert [line.rstrip() for line in text_of(made).splitlines()] == [
         "method  accuracy  seconds",
         "─────────────────────────",
@@ -75,7 +83,7 @@ def test_columns_that_may_go_go_in_their_order_and_that_is_said() -> None:
 
 def test_what_is_too_wide_for_a_table_is_blocks() -> None:
     made = console(24)
-    print_table(made, "method", ["accuracy", "macro-F1"], [Line(["lsi"], ["91.50", "2.50"])])
+    print_table(made, made_of("method", "accuracy", "macro-F1", rows=[["lsi", "91.50", "2.50"]]))
     assert text_of(made).splitlines() == ["lsi", "    accuracy 91.50,", "    macro-F1 2.50"]
 
 
@@ -112,7 +120,8 @@ def test_comparisons_mark_what_is_significant(width: int, tmp_path: Path) -> Non
     methods = [LONG, "tfidf", LONG.replace("10", "20")]
     found = runs_of_methods(tmp_path, ["r8"], methods, "honest")["r8"]
     made = console(width)
-    importlib.import_module("flows.cli.compare")._print_pairs(made, "r8", pairs(tmp_path, "r8", found))
+    command = importlib.import_module("flows.cli.compare")
+    print_table(made, command._pairs_table("r8", pairs(tmp_path, "r8", found)))
     text = text_of(made)
     whole(text, *methods, "difference", "95 % interval", "only one right", "McNemar p")
     assert re.search(r"\+63\.33\*", text)  # 3 against 60 wrong of 90
@@ -164,5 +173,34 @@ def test_retrieval(width: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_blocks_have_no_space_before_their_commas() -> None:
     made = console(24)
-    print_table(made, "pair", ("difference", "interval"), [Line(["a against b"], ["+2.78 ", "+1 .. +3"])])
+    print_table(made, made_of("pair", "difference", "interval", rows=[["a against b", "+2.78 ", "+1 .. +3"]]))
     assert text_of(made).splitlines()[1:] == ["    difference +2.78,", "    interval +1 .. +3"]
+
+
+def test_a_table_with_a_best_marks_it_and_says_what_is_wrong() -> None:
+    made = console(40)
+    rows = [
+        [Datum("of a paper", style="bold"), EMPTY],
+        [Datum("lsi", is_strong=True), Datum("0.5 ± 0.1", 0.5)],
+        [Datum("nb"), Datum("0.4", 0.4)],
+    ]
+    more: Any = {"note": "A note.", "warning": "Copies.", "failures": ["nmf failed"], "right": ["map"]}
+    print_table(made, Table("t", "r8", [("method", "method"), ("map", "MAP ±")], rows, **more))
+    assert text_of(made).splitlines() == [
+        "r8",
+        "  method          MAP ±",
+        "───────────────────────",
+        "  of a paper",
+        "> lsi         0.5 ± 0.1",
+        "  nb                0.4",
+        "A note.",
+        "Copies.",
+        "nmf failed",
+    ]
+
+
+def test_an_ascii_terminal_gets_ascii() -> None:
+    made = Console(width=40, no_color=True, file=io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
+    print_table(made, made_of("method", "MAP ±", rows=[["lsi", "0.5 ± 0.1"]], note="± half an interval"))
+    made.file.seek(0)
+    assert "0.5 +- 0.1" in made.file.read()

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from evaluation.significance import bootstrap, difference, holm
 from evaluation.tallies import mean_tally
 from flows.corpora import told_apart
-from flows.leaderboard import caption, in_common, listed, summarise
+from flows.results.leaderboard import caption
+from flows.results.summary import in_common, listed, summarise
 from flows.verdict import LEVEL, verdicts
 
 N = 24

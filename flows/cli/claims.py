@@ -1,12 +1,16 @@
 """`textbench claims`: the published figures, and whether they hold."""
 
 import sys
+from collections import Counter
 from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from flows.tables.table import EMPTY, Datum, Table
+from flows.tables.terminal import print_table
 from flows.words import counted
 from tasks import InputError
 
@@ -18,6 +22,7 @@ if TYPE_CHECKING:
     from flows.measure import Measurement
 
 MANY = 12  # claims, from which on reasons are summed up
+COLUMNS = ("published", "measured", "recorded", "verdict")
 STYLES = {
     "reproduced": "green",
     "better than published": "green",
@@ -109,23 +114,18 @@ def _run(home: Path, request: "Request", timed: bool) -> int:
 
 def _print(console: "Console", entries: "Sequence[Entry]") -> None:
     """Print a table with a section for each place of a paper, the reasons, and how many claims got which verdict."""
-    from collections import Counter
-    from itertools import groupby
-
     from rich.text import Text
 
-    from flows.terminal import Line, print_table
-
-    lines = []
+    rows = []
     for place, group in groupby(entries, lambda entry: _place(entry.claim.id)):
-        lines.append(Line([place], style="bold"))
+        rows.append([Datum(place, style="bold"), *[EMPTY] * len(COLUMNS)])
         for entry in group:
-            style = STYLES.get(entry.verdict.kind, "")
             printed = entry.claim.text if entry.claim.printed else "order"
-            figures = [printed, _figure(entry.fresh), _figure(entry.recorded), entry.verdict.kind]
-            lines.append(Line([f"  {entry.claim.id[len(place) + 1 :]}"], figures, last_style=style))
-    columns = ("published", "measured", "recorded", "verdict")
-    print_table(console, "claim", columns, lines, left=["verdict"])
+            figures = [printed, _figure(entry.fresh), _figure(entry.recorded)]
+            verdict = Datum(entry.verdict.kind, style=STYLES.get(entry.verdict.kind, ""))
+            rows.append([Datum(f"  {entry.claim.id[len(place) + 1 :]}"), *map(Datum, figures), verdict])
+    headings = [(name, name) for name in ("claim", *COLUMNS)]
+    print_table(console, Table("claims", "", headings, rows, right=COLUMNS[:-1]))
     console.print()
     if len(entries) <= MANY:
         for entry in entries:

@@ -9,6 +9,9 @@ import typer
 from flows.cli.output import FIGURES, check_file
 from flows.cli.take import take_run
 from flows.cli.voice import wrote
+from flows.results.metric_names import KNOWN, heading, scale
+from flows.tables.table import Datum, Table
+from flows.tables.terminal import print_table
 from flows.words import counted
 from tasks import InputError
 
@@ -93,7 +96,7 @@ def compare(
 
     console = Console()
     for name, compared in found.items():
-        _print_pairs(console, name, compared)
+        print_table(console, _pairs_table(name, compared))
     if ranks:
         _print_ranks(console, ranks)
 
@@ -110,7 +113,6 @@ def _entrants(
     """Return what is compared, by data set. Raises InputError for options that do not go together."""
     from flows.cli.request import PROTOCOLS
     from flows.compare import runs_by_name, runs_of_methods
-    from flows.leaderboard import KNOWN
     from tasks import catalogue
 
     if metric is not None:
@@ -129,45 +131,38 @@ def _entrants(
     return runs_of_methods(home, datasets, methods, protocol or "honest", seeds)
 
 
-def _print_pairs(console: "Console", dataset: str, compared: "Sequence[Pair]") -> None:
-    from rich.text import Text
-
-    from flows.leaderboard import HEADINGS, scale
-    from flows.terminal import Line, print_table
-
+def _pairs_table(dataset: str, compared: "Sequence[Pair]") -> Table:
+    """Return the pairs of a data set as a table: significant ones are marked."""
     first = compared[0]
-    name, factor = HEADINGS.get(first.metric, first.metric), scale(first.metric)
-    lines = []
+    factor, rows = scale(first.metric), []
     for pair in compared:
         gap, is_significant = pair.difference, pair.p < LEVEL
         names = [
             f"{pair.first} {factor * pair.first_value:.2f}",
             f"against {pair.second} {factor * pair.second_value:.2f}",
         ]
-        cells = [
+        texts = [
             f"{factor * gap.value:+.2f}{SIGNIFICANT if is_significant else ' '}",
             f"{factor * gap.low:+.2f} .. {factor * gap.high:+.2f}",
             f"{pair.p:.2g}",
             f"{pair.mcnemar.first_only} : {pair.mcnemar.second_only}",
             f"{pair.mcnemar_p:.2g}",
         ]
-        lines.append(Line(names, cells, "bold" if is_significant else ""))
-    console.print(Text(f"{dataset}, {name}", style="italic"))
-    print_table(console, "pair", COLUMNS, lines)
+        style = "bold" if is_significant else ""
+        rows.append([Datum(" ".join(names), parts=names, style=style), *map(Datum, texts)])
     mean = (
         "one run each"
         if first.n_runs == 1
         else f"means over {counted(first.n_runs, 'seed')}, McNemar on the first"
     )
-    console.print(
-        Text(
-            f"{first.n_documents:,} test documents, {mean}. Interval and p: paired bootstrap over documents; "
-            f"both p Holm-corrected over {counted(len(compared), 'pair')}. "
-            f"{SIGNIFICANT} p below {LEVEL}. Only one right: "
-            "documents that the first, and that the second alone gets right.",
-            style="dim",
-        )
+    note = (
+        f"{first.n_documents:,} test documents, {mean}. Interval and p: paired bootstrap over documents; "
+        f"both p Holm-corrected over {counted(len(compared), 'pair')}. "
+        f"{SIGNIFICANT} p below {LEVEL}. Only one right: "
+        "documents that the first, and that the second alone gets right."
     )
+    title = f"{dataset}, {heading(first.metric)}"
+    return Table("pairs", title, [("pair", "pair"), *((n, n) for n in COLUMNS)], rows, note, right=COLUMNS)
 
 
 def _print_ranks(console: "Console", ranks: "Ranking") -> None:

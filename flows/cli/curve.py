@@ -200,8 +200,8 @@ def _print(
 ) -> None:
     from flows.corpora import keep_numbers, told_apart
     from flows.curves import summarise, verdicts
-    from flows.leaderboard import HEADINGS, scale, unit
     from flows.results.index import Index
+    from flows.results.metric_names import heading, scale, unit
 
     failed = [row for row in rows if row["error"]]
     every = Index(home).rows()
@@ -226,7 +226,7 @@ def _print(
     for name in dict.fromkeys(curve.dataset for curve in curves):
         own = [curve for curve in curves if curve.dataset == name]
         metric = own[0].metric
-        title = f"{name}: {HEADINGS.get(metric, metric)} in {unit(metric)} by labelled documents"
+        title = f"{name}: {heading(metric)} in {unit(metric)} by labelled documents"
         console.print(title, markup=False, highlight=False, style="bold")
         table = Table("labels")
         points = [{point.budget: point for point in one.points} for one in own]

@@ -55,7 +55,8 @@ def leaderboard(
     from flows.corpora import choose_datasets, choose_methods
     from flows.doubt import with_doubt
     from flows.home import home_folder
-    from flows.leaderboard import FORMATS, latest, render_table
+    from flows.results.leaderboard import FORMATS, render_table
+    from flows.results.summary import latest
 
     if json:
         output = "json"
@@ -94,7 +95,7 @@ def leaderboard(
 
 def _check(metric: str | None, protocol: str | None, output: str, formats: Sequence[str]) -> None:
     from flows.cli.request import PROTOCOLS
-    from flows.leaderboard import KNOWN
+    from flows.results.metric_names import KNOWN
     from tasks.catalogue import pick
 
     if metric is not None:

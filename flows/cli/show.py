@@ -199,7 +199,7 @@ def _print_metrics(console: "Console", about: Mapping[str, Any]) -> None:
 
 
 def _figure(name: str, value: float) -> str:
-    from flows.leaderboard import scale
+    from flows.results.metric_names import scale
 
     return f"{scale(name) * value:.2f}"
 

@@ -50,8 +50,8 @@ def print_summary(home: Path, rows: Sequence[dict[str, Any]], page: str) -> None
     from flows import services
     from flows.corpora import keep_numbers, told_apart
     from flows.doubt import with_doubt
-    from flows.leaderboard import render_table
     from flows.results.index import Index
+    from flows.results.leaderboard import render_table
     from flows.verdict import verdicts
     from tasks.tracking import read_settings
 

@@ -86,7 +86,7 @@ class Results:
 
 def scaled(metric: str, value: float) -> float:
     """Return a rate in percent, a number of labels as it is."""
-    from flows.leaderboard import scale
+    from flows.results.metric_names import scale
 
     return scale(metric) * value
 
@@ -143,6 +143,6 @@ def rounded(value: float | None) -> float | None:
 
 
 def short(metric: str) -> str:
-    from flows.leaderboard import HEADINGS
+    from flows.results.metric_names import HEADINGS
 
     return HEADINGS[metric.removesuffix("_zero")]

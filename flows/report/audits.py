@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from evaluation.multilabel import is_of_several_labels
-from flows.leaderboard import HEADINGS, KNOWN, scale
 from flows.report.evidence import Evidence, Row, published_name
-from flows.report.tables import LOCAL, RECORDED, Cell, Table, number, slug
+from flows.results.metric_names import KNOWN, heading, scale
+from flows.tables.table import LOCAL, RECORDED, Datum, Table, number, slug
 from tasks import InputError, catalogue
 
 FILE = Path(__file__).with_name("audits.json")
@@ -122,8 +122,8 @@ def overview(found: Mapping[str, Mapping[str, Any]]) -> Table:
             audit["untrained"]["documents"], audit["empty_texts"]["test"],
         ]  # fmt: skip
         rows.append([
-            Cell(name, link=slug(f"audit-{name}")), *(Cell(f"{n:,}", n) for n in counts),
-            number(audit["ceilings"][metric], scale=100), Cell(one["source"]),
+            Datum(name, link=slug(f"audit-{name}")), *(Datum(f"{n:,}", n) for n in counts),
+            number(audit["ceilings"][metric], scale=100), Datum(one["source"]),
         ])  # fmt: skip
     note = "The ceiling is the best accuracy (micro-F1 where documents have several labels) that any method can reach."
     return Table("audits", "Audit of every data set", headings, rows, note)
@@ -132,7 +132,7 @@ def overview(found: Mapping[str, Mapping[str, Any]]) -> Table:
 def ceilings(name: str, one: Mapping[str, Any]) -> Table:
     """Return the ceilings of a data set."""
     rows = [
-        [Cell(HEADINGS.get(metric, metric)), number(value, scale=scale(metric)), Cell(_side(metric))]
+        [Datum(heading(metric)), number(value, scale=scale(metric)), Datum(_side(metric))]
         for metric, value in one["audit"]["ceilings"].items()
     ]
     headings = [("metric", "metric"), ("ceiling", "ceiling"), ("side", "reached at best")]

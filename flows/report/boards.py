@@ -9,13 +9,14 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
-from flows.leaderboard import HEADINGS, KNOWN, Summary, caption, columns, failures, scale, summarise
 from flows.report.evidence import Evidence, published_name
 from flows.report.recorded import beside, paper_of
-from flows.report.tables import LOCAL, NOTHING, RECORDED, Cell, Table, number, slug
+from flows.results.leaderboard import caption, failures
+from flows.results.metric_names import KNOWN, heading, scale
+from flows.results.summary import Summary, columns, summarise, tables
 from flows.runs import HONEST, command_to_run
+from flows.tables.table import LOCAL, NOTHING, RECORDED, Datum, Table, number, slug
 from flows.verdict import Standing, standing
 
 LEAST = 1e-9  # of a fraction: less is floating point's
@@ -67,7 +68,7 @@ class Board:
     @property
     def heading(self) -> str:
         """The metric's name for people."""
-        return HEADINGS.get(self.metric, self.metric)
+        return heading(self.metric)
 
     @property
     def best(self) -> Summary:
@@ -146,8 +147,8 @@ class Line:
 def boards(evidence: Evidence, recorded: Sequence[Summary] = ()) -> list[Board]:
     """Return the boards of all finished runs in which something was measured, with what is recorded beside them."""
     found = []
-    for (dataset, protocol), table in groupby(summarise(evidence.rows), lambda s: (s.dataset, s.protocol)):
-        summaries = list(table)
+    for summaries in tables(summarise(evidence.rows)):
+        dataset, protocol = summaries[0].dataset, summaries[0].protocol
         metric = columns(summaries, None)[0]
         measured = [summary for summary in summaries if metric in summary.mean]
         if measured:
@@ -199,7 +200,7 @@ def table(board: Board) -> Table:
         (board.metric, f"{board.heading}, %"),
         (f"{board.metric}_95", "±"),
     ]
-    headings += [(name, f"{HEADINGS.get(name, name)}, %") for name in shown[1:]]
+    headings += [(name, f"{heading(name)}, %") for name in shown[1:]]
     headings += [
         *([("p", f"p against the best{' here' if board.ahead else ''}")] if board.summaries else []),
         ("seconds", "seconds"),
@@ -212,35 +213,35 @@ def table(board: Board) -> Table:
         summary = line.summary
         p = board.p_values.get(summary.label) if line.source == LOCAL else None
         rows.append([
-            Cell(summary.label + ("*" if summary.on_border else ""), mark=line.mark, is_strong=line.mark == "best"),
-            *([Cell("here" if line.source == LOCAL else "recorded", line.source)] if whose else []),
+            Datum(summary.label + ("*" if summary.on_border else ""), mark=line.mark, is_strong=line.mark == "best"),
+            *([Datum("here" if line.source == LOCAL else "recorded", line.source)] if whose else []),
             number(summary.mean.get(board.metric), scale=scale(board.metric)),
             _half_width(summary, board.metric),
             *(number(summary.mean.get(name), scale=scale(name)) for name in shown[1:]),
-            *([NOTHING if p is None else Cell(f"{p:.2g}", p)] if board.summaries else []),
+            *([NOTHING if p is None else Datum(f"{p:.2g}", p)] if board.summaries else []),
             number(summary.seconds, 1),
             number(summary.peak_mb, 0),
-            Cell(str(summary.n_seeds), summary.n_seeds),
-            *([Cell(paper_of(summary) or "-")] if len(papers) > 1 else []),
+            Datum(str(summary.n_seeds), summary.n_seeds),
+            *([Datum(paper_of(summary) or "-")] if len(papers) > 1 else []),
         ])  # fmt: skip
     title = board.title
     note = " ".join([*_explained(board, shown), *board.tests.untested])
     return Table(f"leaderboard-{board.name}", title, headings, rows, note, board.source)
 
 
-def _half_width(summary: Summary, metric: str) -> Cell:
+def _half_width(summary: Summary, metric: str) -> Datum:
     """Return half the interval, with the letter that says over what it is."""
     half = summary.half_width.get(metric, math.nan)
     if math.isnan(half):
         return NOTHING
-    return Cell(f"{scale(metric) * half:,.2f} {summary.over[metric][0]}", half)
+    return Datum(f"{scale(metric) * half:,.2f} {summary.over[metric][0]}", half)
 
 
 def _explained(board: Board, shown: Sequence[str]) -> list[str]:
     """Say what the figures and marks of a board's table rest on."""
     if board.summaries:
         said = [
-            caption(board.summaries, shown).replace(" > best.", "").replace(" > best", " Best"),
+            caption(board.summaries, shown, best=""),
             "Tied: not told apart from the best by the paired bootstrap over test documents (p, Holm-corrected).",
         ]
     else:
@@ -264,8 +265,8 @@ def failed(evidence: Evidence) -> Table | None:
     headings = [(name, name) for name in ("dataset", "method", "protocol", "seed", "reason")]
     rows = [
         [
-            *(Cell(str(row.get(name, "-"))) for name in ("dataset", "method", "protocol", "seed")),
-            Cell(row["error"]),
+            *(Datum(str(row.get(name, "-"))) for name in ("dataset", "method", "protocol", "seed")),
+            Datum(row["error"]),
         ]
         for row in evidence.failed
     ]

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from flows.half_widths import in_words
-from flows.leaderboard import higher, mean_over, on_seeds, scale
 from flows.report import (
     audits,
     boards,
@@ -25,7 +24,9 @@ from flows.report import (
 from flows.report.boards import Board
 from flows.report.charts import Figure
 from flows.report.evidence import Evidence
-from flows.report.tables import LOCAL, RECORDED, Table, slug
+from flows.results.metric_names import scale
+from flows.results.summary import higher, mean_over, on_seeds
+from flows.tables.table import LOCAL, RECORDED, Table, slug
 from flows.verdict import the_others
 from flows.words import counted
 

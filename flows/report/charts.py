@@ -6,11 +6,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flows.leaderboard import HEADINGS, of_best, scale, unit
 from flows.report import style
 from flows.report.boards import Board, Line
 from flows.report.papers import KINDS
-from flows.report.tables import LOCAL, RECORDED
+from flows.results.metric_names import heading, scale, unit
+from flows.results.summary import of_best
+from flows.tables.table import LOCAL, RECORDED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from flows.claims import Entry
     from flows.compare import Ranking
     from flows.curves import Curve
-    from flows.leaderboard import Summary
     from flows.report.papers import Held
+    from flows.results.summary import Summary
 
 MANY = 16  # methods of a board that are drawn; its table has all
 FAR = 20.0  # points behind the best, from which on a method is drawn at the edge
@@ -115,7 +116,7 @@ def cost(board: Board, kind: str) -> Figure | None:
     chosen = front([(x, y) for x, y, _ in timed])
     highest = max(y for _, y, _ in timed)
     drawn = [point for point in timed if point[1] >= highest - FAR]
-    heading = {"seconds": "seconds a seed, all stages", "peak_mb": "peak memory, MB"}[kind]
+    cost_heading = {"seconds": "seconds a seed, all stages", "peak_mb": "peak memory, MB"}[kind]
     with style.canvas(3.3) as (figure, axis):
         axis.set_xscale("log")
         line = sorted((x, y) for x, y, _ in drawn if (x, y) in chosen)
@@ -129,7 +130,7 @@ def cost(board: Board, kind: str) -> Figure | None:
             face = colour if on_front else "#ffffff"
             axis.plot([x], [y], "D" if on_front else "o", color=colour, markerfacecolor=face, zorder=2)
         axis.margins(x=0.18, y=0.12)
-        axis.set_xlabel(heading)
+        axis.set_xlabel(cost_heading)
         axis.set_ylabel(f"{board.heading}, {unit(board.metric)}")
         _plain_ticks(axis)
         style.place_labels(
@@ -137,7 +138,7 @@ def cost(board: Board, kind: str) -> Figure | None:
         )
         name = f"fig-{kind.replace('_', '-')}-{board.name}"
         words = "; ".join(f"{s.label} {y:.2f} at {x:.3g}" for x, y, s in sorted(timed, key=lambda p: p[0]))
-        title = f"{board.title}: {board.heading} against {heading}"
+        title = f"{board.title}: {board.heading} against {cost_heading}"
         svg = style.inline(figure, name, title, f"{words}. On the Pareto front: {_names(timed, chosen)}.")
     left = [s.label for _, y, s in timed if y < highest - FAR]
     apart = f" Not drawn, more than {FAR:.0f} points behind: {', '.join(left)}." if left else ""
@@ -175,8 +176,7 @@ def curves(found: "Sequence[Curve]", name: str, title: str) -> Figure:
             f"{c.method} {', '.join(f'{scale(metric) * p.mean:.1f} at {p.budget}' for p in c.points)}"
             for c in found
         )
-        heading = f"{HEADINGS.get(metric, metric)} in {unit(metric)}"
-        svg = style.inline(figure, name, title, f"{heading}: {words}.")
+        svg = style.inline(figure, name, title, f"{heading(metric)} in {unit(metric)}: {words}.")
     draws = found[0].n_draws
     band = f"Bands are 95 % intervals over {draws} draws." if draws > 1 else "One draw: no interval."
     return Figure(name, f"{title}. {band}", svg)
@@ -200,7 +200,7 @@ def draw_curves(axis: Any, found: "Sequence[Curve]") -> None:
     axis.set_ylim(max(low, 0.0), min(high, most))  # two draws have an interval wider than all there is
     _name_lines(axis, found)
     axis.set_xlabel("labelled training documents")
-    axis.set_ylabel(f"{HEADINGS.get(metric, metric)}, {unit(metric)}")
+    axis.set_ylabel(f"{heading(metric)}, {unit(metric)}")
 
 
 def _name_lines(axis: Any, found: "Sequence[Curve]") -> None:

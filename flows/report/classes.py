@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from flows.report.boards import Board
 from flows.report.evidence import Evidence, Row, known
-from flows.report.tables import LOCAL, Cell, Table, number
+from flows.tables.table import LOCAL, Datum, Table, number
 from flows.verdict import LEVEL, runs_of
 from tasks import InputError
 
@@ -66,21 +66,21 @@ def table(evidence: Evidence, board: Board) -> Table | None:
     return Table(f"classes-{board.name}", title, headings, rows, note, LOCAL, is_folded=len(rows) > LONG)
 
 
-def _line(name: str, both: Sequence[Mapping[str, Any]], only: tuple[int, int], p: float) -> list[Cell]:
+def _line(name: str, both: Sequence[Mapping[str, Any]], only: tuple[int, int], p: float) -> list[Datum]:
     first, second = both
     gap = first["f1"] - second["f1"]
     mark = "" if p >= LEVEL else "better" if only[0] > only[1] else "worse"
     n_documents = max(first["support"], second["support"])
     return [
-        Cell(name),
-        Cell(f"{n_documents:,}", n_documents),
+        Datum(name),
+        Datum(f"{n_documents:,}", n_documents),
         number(first["f1"], scale=100),
         number(second["f1"], scale=100),
-        Cell(f"{100 * gap:+.2f}", gap),
+        Datum(f"{100 * gap:+.2f}", gap),
         number(first["recall"], scale=100),
         number(second["recall"], scale=100),
-        Cell(f"{only[0]} : {only[1]}"),
-        Cell(f"{p:.2g}", p, mark, is_strong=bool(mark)),
+        Datum(f"{only[0]} : {only[1]}"),
+        Datum(f"{p:.2g}", p, mark, is_strong=bool(mark)),
     ]
 
 

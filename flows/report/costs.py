@@ -1,9 +1,10 @@
 """Chapter three: what it costs, in seconds and in memory, and what on each board nothing beats on both."""
 
-from flows.leaderboard import Summary, in_common, mean_over, of_best, scale
 from flows.report.boards import Board, figure
 from flows.report.charts import front
-from flows.report.tables import LOCAL, Cell, Table, number
+from flows.results.metric_names import scale
+from flows.results.summary import Summary, in_common, mean_over, of_best
+from flows.tables.table import LOCAL, Datum, Table, number
 
 
 def table(board: Board) -> Table | None:
@@ -31,8 +32,8 @@ def table(board: Board) -> Table | None:
             for kind, chosen in fronts.items()
         ]
         rows.append([
-            Cell(summary.label),
-            Cell(figure(board, summary), value),
+            Datum(summary.label),
+            Datum(figure(board, summary), value),
             number(summary.seconds, 1, mark=marks[0]),
             number(behind(summary) if summary in compared else None, scale=factor),
             number(summary.peak_mb, 0, mark=marks[1]),

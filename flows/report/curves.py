@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from flows.curves import Curve, summarise
-from flows.leaderboard import HEADINGS, scale, unit
 from flows.report.evidence import Evidence
-from flows.report.tables import LOCAL, NOTHING, Cell, Table, slug
+from flows.results.metric_names import heading, scale, unit
+from flows.tables.table import LOCAL, NOTHING, Datum, Table, slug
 from flows.words import counted
 
 LINES = 10  # that a figure of curves can tell apart
@@ -58,15 +58,15 @@ def _table(dataset: str, protocol: str, curves: Sequence[Curve]) -> Table:
     rows = []
     for curve in curves:
         points = {point.budget: point for point in curve.points}
-        cells = [Cell(curve.method)]
+        cells = [Datum(curve.method)]
         for budget in budgets:
             point = points.get(budget)
             half = (point.high - point.low) / 2 if point else 0.0
-            cells.append(Cell(f"{factor * point.mean:.1f}", point.mean) if point else NOTHING)
-            cells.append(Cell(f"{factor * half:.1f}", half) if half else NOTHING)
+            cells.append(Datum(f"{factor * point.mean:.1f}", point.mean) if point else NOTHING)
+            cells.append(Datum(f"{factor * half:.1f}", half) if half else NOTHING)
         rows.append(cells)
     note = (
-        f"{HEADINGS.get(metric, metric)} in {unit(metric)}, the mean over {n_draws} "
+        f"{heading(metric)} in {unit(metric)}, the mean over {n_draws} "
         f"draw{'s' if n_draws > 1 else ''} of labels with "
         "the half-width of its 95 % interval. All methods get the same draws; features are learnt "
         "on all training texts."

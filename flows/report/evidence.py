@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from flows.doubt import with_doubt
-from flows.leaderboard import latest
 from flows.rescore import rescored
 from flows.results.index import Index
+from flows.results.summary import latest
 from tasks import InputError, catalogue
 
 Row = Mapping[str, Any]

@@ -10,8 +10,8 @@ from flows.papers import Exhibit, exhibits
 from flows.report import style
 from flows.report.charts import Figure
 from flows.report.evidence import Evidence
-from flows.report.tables import LOCAL, NOTHING, Cell, Table
 from flows.suites import parts, suites
+from flows.tables.table import LOCAL, NOTHING, Datum, Table
 
 FOLDED = 12  # rows from which on a table is folded under its figure
 
@@ -70,9 +70,9 @@ def table(suite: str, exhibit: Exhibit) -> Table:
     return Table(f"{suite}-{exhibit.name}", title, headings, rows, note, LOCAL, is_folded=is_folded)
 
 
-def _cell(value: Any) -> Cell:
+def _cell(value: Any) -> Datum:
     if value is None or value != value:
         return NOTHING
     if isinstance(value, float):
-        return Cell(f"{value:,.2f}" if abs(value) >= 1 else f"{value:.3g}", value)
-    return Cell(f"{value:,}", value) if isinstance(value, int) else Cell(str(value))
+        return Datum(f"{value:,.2f}" if abs(value) >= 1 else f"{value:.3g}", value)
+    return Datum(f"{value:,}", value) if isinstance(value, int) else Datum(str(value))

@@ -8,7 +8,8 @@ from pathlib import Path
 from flows.report import search
 from flows.report.chapters import Chapter, nothing_here
 from flows.report.evidence import Evidence
-from flows.report.tables import FORMAT_NAMES, FORMATS, LOCAL, RECORDED, Table
+from flows.tables.formats import FORMAT_NAMES, FORMATS
+from flows.tables.table import LOCAL, RECORDED, Table
 from flows.words import counted
 from tasks import InputError
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evaluation.verdicts import Kind
-from flows.leaderboard import HEADINGS
-from flows.report.tables import LOCAL, NOTHING, RECORDED, Cell, Table, number
+from flows.results.metric_names import HEADINGS
+from flows.tables.table import LOCAL, NOTHING, RECORDED, Datum, Table, number
 from flows.words import counted
 
 if TYPE_CHECKING:
@@ -57,11 +57,11 @@ def verdict_counts(entries: "Sequence[Entry]") -> Table:
     for kind in KINDS:
         counts = [found[paper, kind] for paper in papers]
         rows.append([
-            Cell(kind), *(Cell(str(n), n) for n in counts), Cell(str(sum(counts)), sum(counts), is_strong=True),
-            Cell(MEANING[kind]),
+            Datum(kind), *(Datum(str(n), n) for n in counts), Datum(str(sum(counts)), sum(counts), is_strong=True),
+            Datum(MEANING[kind]),
         ])  # fmt: skip
     totals = [sum(entry.claim.paper == paper for entry in entries) for paper in papers]
-    rows.append([Cell("all"), *(Cell(str(n), n) for n in [*totals, len(entries)]), Cell("")])
+    rows.append([Datum("all"), *(Datum(str(n), n) for n in [*totals, len(entries)]), Datum("")])
     note = "The rule of the verdicts is a page of its own, evaluation/verdicts.py; nothing is judged by hand."
     return Table("verdicts", "Verdicts on the published figures", headings, rows, note)
 
@@ -83,7 +83,7 @@ def ledger(entries: "Sequence[Entry]") -> Table:
     )
 
 
-def _line(entry: "Entry") -> list[Cell]:
+def _line(entry: "Entry") -> list[Datum]:
     claim, found = entry.claim, entry.measured
     source = "" if found is None else LOCAL if entry.fresh else RECORDED
     printed, said = claim.printed, claim.id
@@ -91,22 +91,22 @@ def _line(entry: "Entry") -> list[Cell]:
         said = f"{claim.id}: {claim.text}"
     link = "made-recorded" if entry.record and not entry.fresh else ""
     return [
-        Cell(said, claim.id, link=link),
-        Cell(claim.paper),
-        Cell(claim.text, printed.value) if printed else Cell("an order", ""),
+        Datum(said, claim.id, link=link),
+        Datum(claim.paper),
+        Datum(claim.text, printed.value) if printed else Datum("an order", ""),
         *_measured(found),
-        Cell(source or "-", source),
-        Cell(entry.verdict.kind, is_strong=True),
-        Cell(entry.verdict.reason),
+        Datum(source or "-", source),
+        Datum(entry.verdict.kind, is_strong=True),
+        Datum(entry.verdict.reason),
     ]
 
 
-def _measured(found: "Measurement | None") -> list[Cell]:
+def _measured(found: "Measurement | None") -> list[Datum]:
     if found is None:
         return [NOTHING] * 4
     if found.comparisons:
-        return [Cell(counted(len(found.comparisons), "pair"), ""), NOTHING, NOTHING, Cell("paired tests")]
-    return [*(number(value) for value in (found.value, found.low, found.high)), Cell(found.basis)]
+        return [Datum(counted(len(found.comparisons), "pair"), ""), NOTHING, NOTHING, Datum("paired tests")]
+    return [*(number(value) for value in (found.value, found.low, found.high)), Datum(found.basis)]
 
 
 def held(entries: "Sequence[Entry]") -> dict[tuple[str, ...], list[Held]]:

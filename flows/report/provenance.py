@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from flows.cells import Request
-from flows.leaderboard import settings_of
 from flows.report.evidence import Evidence, Row, known
-from flows.report.tables import LOCAL, NOTHING, RECORDED, Cell, Table, code
+from flows.results.summary import settings_of
 from flows.runs import command_of
+from flows.tables.table import LOCAL, NOTHING, RECORDED, Datum, Table, code
 
 if TYPE_CHECKING:
     from flows.claims import Entry
@@ -46,7 +46,7 @@ def local(evidence: Evidence) -> Table:
     return Table("made-here", "How the local numbers were made", HEADINGS, rows, note, LOCAL, is_folded=True)
 
 
-def _line(evidence: Evidence, rows: Sequence[Row]) -> list[Cell]:
+def _line(evidence: Evidence, rows: Sequence[Row]) -> list[Datum]:
     first = min(rows, key=lambda row: row["seed"])
     about = known(evidence.home, first)
     budget = first["request"].get("labels") or {}
@@ -56,17 +56,17 @@ def _line(evidence: Evidence, rows: Sequence[Row]) -> list[Cell]:
     labels = f"{budget['budget']:,}, {drawn} {' '.join(map(str, draws))}" if budget else "all"
     trials = f", best of {first['trials']} settings" if int(first["trials"]) else ""
     return [
-        Cell(first["dataset"]),
-        Cell(first["method"]),
-        Cell(", ".join(filter(None, [first["protocol"], first.get("paper")]))),
-        Cell(labels),
-        Cell(seeds),
-        Cell(f"{settings(rows)}{trials}"),
-        Cell(first["probe"] or "the method itself"),
-        digests(about.corpus["sha256"]) if about.corpus else Cell("no longer in the store"),
-        Cell("no longer in the store" if about.libraries is None else _versions(about.libraries)),
+        Datum(first["dataset"]),
+        Datum(first["method"]),
+        Datum(", ".join(filter(None, [first["protocol"], first.get("paper")]))),
+        Datum(labels),
+        Datum(seeds),
+        Datum(f"{settings(rows)}{trials}"),
+        Datum(first["probe"] or "the method itself"),
+        digests(about.corpus["sha256"]) if about.corpus else Datum("no longer in the store"),
+        Datum("no longer in the store" if about.libraries is None else _versions(about.libraries)),
         code(command_of(Request(**first["request"]), n_draws=draws[-1] + 1)),
-        Cell(
+        Datum(
             " ".join(row["key"][:SHORT] for row in rows), " ".join(row["key"] for row in rows), is_code=True
         ),
     ]
@@ -81,12 +81,12 @@ def settings(rows: Sequence[Row]) -> str:
     )
 
 
-def digests(files: Mapping[str, str]) -> Cell:
+def digests(files: Mapping[str, str]) -> Datum:
     """Return the sha256 of the files of a data set, short for people and whole in CSV."""
     if not files:
-        return Cell("no longer in the store", "")
+        return Datum("no longer in the store", "")
     short = ", ".join(f"{name} {digest[:SHORT]}" for name, digest in sorted(files.items()))
-    return Cell(short, " ".join(f"{name}={digest}" for name, digest in sorted(files.items())), is_code=True)
+    return Datum(short, " ".join(f"{name}={digest}" for name, digest in sorted(files.items())), is_code=True)
 
 
 def _versions(libraries: Mapping[str, str]) -> str:
@@ -107,11 +107,11 @@ def recorded(entries: "Sequence[Entry]") -> Table:
             continue
         files = dict(pair.split("=", 1) for pair in record["data_sha256"].split() if "=" in pair)
         rows.append([
-            Cell(entry.claim.id), Cell(f"{record['protocol']}, {record['paper']}"), Cell(record["seeds"] or "-"),
-            Cell(record["trials"] or "-"), _params(record["params"]), digests(files),
-            Cell(record["commit"][:SHORT] + "+changes" * ("+" in record["commit"]), record["commit"], is_code=True),
-            Cell(record["hardware"]), code(record["command"]), Cell(record["recorded"]),
-            Cell(record["cells"] or "-", is_code=True),
+            Datum(entry.claim.id), Datum(f"{record['protocol']}, {record['paper']}"), Datum(record["seeds"] or "-"),
+            Datum(record["trials"] or "-"), _params(record["params"]), digests(files),
+            Datum(record["commit"][:SHORT] + "+changes" * ("+" in record["commit"]), record["commit"], is_code=True),
+            Datum(record["hardware"]), code(record["command"]), Datum(record["recorded"]),
+            Datum(record["cells"] or "-", is_code=True),
         ])  # fmt: skip
     note = "From evaluation/measured.csv. The versions are those of requirements.lock at that commit."
     return Table(
@@ -119,13 +119,13 @@ def recorded(entries: "Sequence[Entry]") -> Table:
     )
 
 
-def _params(text: str) -> Cell:
+def _params(text: str) -> Datum:
     """Return the settings of a record: those of each run, or one for all where they agree."""
     cells = json.loads(text or "{}")
     if not cells:
         return NOTHING
     different = list(dict.fromkeys(json.dumps(values, sort_keys=True) for values in cells.values()))
     if len(different) == 1:
-        return Cell(", ".join(f"{k} = {v}" for k, v in json.loads(different[0]).items()) or "defaults", text)
+        return Datum(", ".join(f"{k} = {v}" for k, v in json.loads(different[0]).items()) or "defaults", text)
     listed = (f"{run}: {', '.join(f'{k} = {v}' for k, v in values.items())}" for run, values in cells.items())
-    return Cell("; ".join(listed), text)
+    return Datum("; ".join(listed), text)

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from flows.leaderboard import KNOWN
 from flows.report.boards import Board
-from flows.report.tables import LOCAL, Cell, Table
+from flows.results.metric_names import KNOWN
+from flows.tables.table import LOCAL, Datum, Table
 
 if TYPE_CHECKING:
     from flows.compare import Ranking
@@ -61,7 +61,7 @@ def rank_table(protocol: str, ranks: "Ranking") -> Table:
     rows = []
     for rank, method in order:
         mark = "not told apart from the first" if least < rank < least + ranks.critical_difference else ""
-        rows.append([Cell(method, mark=mark), Cell(f"{rank:.2f}", rank)])
+        rows.append([Datum(method, mark=mark), Datum(f"{rank:.2f}", rank)])
     friedman = (
         ""
         if ranks.friedman_p is None

@@ -18,12 +18,12 @@ from evaluation.claims import PROBES, read_claims
 from flows.cells import Request
 from flows.claims import hardware_here, read_measured
 from flows.corpora import newest
-from flows.leaderboard import Summary, summarise
 from flows.report.evidence import Evidence, known, published_name
 from flows.report.papers import PLAIN
 from flows.report.provenance import SHORT, digests, settings
-from flows.report.tables import RECORDED, Cell, Table, code
+from flows.results.summary import Summary, summarise
 from flows.runs import command_of
+from flows.tables.table import RECORDED, Datum, Table, code
 from tasks import InputError, catalogue
 from tasks.definitions import PROJECT
 
@@ -145,10 +145,11 @@ def made(places: set[tuple[str, str]] | None) -> Table:
             continue
         files = dict(pair.split("=", 1) for pair in row["data_sha256"].split() if "=" in pair)
         rows.append([
-            Cell(row["dataset"]), Cell(row["method"]), Cell(", ".join(filter(None, [row["protocol"], row["paper"]]))),
-            Cell(row["seeds"]), Cell(row["trials"]), Cell(row["params"] or "-"), digests(files),
-            Cell(row["commit"][:SHORT], row["commit"], is_code=True), Cell(row["hardware"]), code(row["command"]),
-            Cell(row["recorded"]), Cell(row["cells"] or "-", is_code=True),
+            Datum(row["dataset"]), Datum(row["method"]),
+            Datum(", ".join(filter(None, [row["protocol"], row["paper"]]))),
+            Datum(row["seeds"]), Datum(row["trials"]), Datum(row["params"] or "-"), digests(files),
+            Datum(row["commit"][:SHORT], row["commit"], is_code=True), Datum(row["hardware"]), code(row["command"]),
+            Datum(row["recorded"]), Datum(row["cells"] or "-", is_code=True),
         ])  # fmt: skip
     note = "From evaluation/leaderboards.csv. The versions are those of requirements.lock at that commit."
     title = "How the recorded leaderboards were made"

@@ -10,7 +10,7 @@ from flows.ranking_tables import HEADINGS
 from flows.rankings import with_digest
 from flows.report.evidence import Evidence, _json
 from flows.report.provenance import SHORT, digests
-from flows.report.tables import LOCAL, Cell, Table, code, number
+from flows.tables.table import LOCAL, Datum, Table, code, number
 from flows.words import counted
 from tasks.recipe import Reference
 
@@ -107,12 +107,12 @@ def _table(collection: str, judgments: str, members: Members) -> Table:
     lines.sort(key=lambda line: -line[3]["map"][0])
     rows = [
         [
-            Cell(ranker, mark="best" if place == 0 else "", is_strong=place == 0),
-            Cell(f"{trials} settings" if trials else "as published", trials),
+            Datum(ranker, mark="best" if place == 0 else "", is_strong=place == 0),
+            Datum(f"{trials} settings" if trials else "as published", trials),
             number(means["map"][0], scale=100),
             number(means["map"][1], scale=100),
             *(number(means[name][0], scale=100) for name in SHOWN[1:]),
-            Cell(str(len(own)), len(own)),
+            Datum(str(len(own)), len(own)),
         ]
         for place, (ranker, trials, own, means) in enumerate(lines)
     ]
@@ -147,10 +147,10 @@ def made(found: Sequence[Mapping[str, Any]]) -> Table:
         ]
         options += [f"--trials {trials}", f"--folds {run['n_folds']}", f"--seeds {run['seed'] + 1}"]
         rows.append([
-            Cell(run["collection"]), Cell(run["ranker"]), Cell(protocol), Cell(str(run["seed"]), run["seed"]),
-            Cell(run["judgments"]), digests(run["sha256"]),
-            Cell(", ".join(f"{name} {version}" for name, version in run["libraries"].items())),
-            code(" ".join(["textbench retrieve", *options])), Cell(run["key"][:SHORT], run["key"], is_code=True),
+            Datum(run["collection"]), Datum(run["ranker"]), Datum(protocol), Datum(str(run["seed"]), run["seed"]),
+            Datum(run["judgments"]), digests(run["sha256"]),
+            Datum(", ".join(f"{name} {version}" for name, version in run["libraries"].items())),
+            code(" ".join(["textbench retrieve", *options])), Datum(run["key"][:SHORT], run["key"], is_code=True),
         ])  # fmt: skip
     headings = [
         ("collection", "collection"), ("ranker", "ranker"), ("protocol", "protocol"), ("seed", "seed"),

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flows.report.evidence import Evidence, Row
-from flows.report.tables import LOCAL, Cell, Table, number, slug
+from flows.tables.table import LOCAL, Datum, Table, number, slug
 from tasks import InputError
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def coherence(found: Sequence[Topics]) -> Table:
     for one in sorted(found, key=lambda t: (t.row["dataset"], -sum(t.npmi) / len(t.npmi))):
         n = len(one.npmi)
         rows.append([
-            Cell(one.row["dataset"]), Cell(one.row["method"]), Cell(one.row["protocol"]), Cell(str(n), n),
+            Datum(one.row["dataset"]), Datum(one.row["method"]), Datum(one.row["protocol"]), Datum(str(n), n),
             number(sum(one.npmi) / n, 3), number(sum(one.umass) / n, 1),
         ])  # fmt: skip
     headings = [
@@ -115,7 +115,7 @@ def table(one: Topics) -> Table:
     """Return a model's most coherent topics."""
     order = sorted(range(len(one.npmi)), key=lambda topic: -one.npmi[topic])
     rows = [
-        [Cell(" ".join(one.words[t])), number(one.npmi[t], 3), number(one.umass[t], 1)]
+        [Datum(" ".join(one.words[t])), number(one.npmi[t], 3), number(one.umass[t], 1)]
         for t in order[:N_SHOWN]
     ]
     row = one.row

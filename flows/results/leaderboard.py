@@ -1,0 +1,169 @@
+"""The leaderboard: results over seeds, best first, as tables on a terminal or in a paper, as CSV and JSON Lines."""
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from evaluation.multilabel import is_of_several_labels
+from flows.answers import testable
+from flows.half_widths import in_words
+from flows.results.metric_names import KNOWN, SHORT, heading, scale, unit
+from flows.results.summary import Summary, columns, higher, in_unit, on_seeds, summarise, tables
+from flows.tables.formats import to_csv, to_latex, to_markdown
+from flows.tables.table import NOTHING, Datum, Table, slug
+from flows.tables.terminal import BEST, print_table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+ON_BORDER = "*"
+MARKED, IN_BOLD = f"{BEST} best", "Best in bold"  # how the best is marked on a terminal, and in papers
+Rows = Iterable[Mapping[str, Any]]
+
+
+def boards(rows: Rows, metric: str | None = None, best: str = IN_BOLD) -> list[Table]:
+    """Return one table for each data set and protocol, in percent, with the ids of runs where it is for a terminal."""
+    return [_board(table, columns(table, metric), best) for table in tables(summarise(rows, metric))]
+
+
+def _board(table: Sequence[Summary], shown: Sequence[str], best: str) -> Table:
+    first, is_terminal = table[0], best == MARKED
+    ranking, *others = shown
+    headings = [("method", "method"), (ranking, f"{heading(ranking)} ±"), *((n, heading(n)) for n in others)]
+    headings += [("seconds", "seconds"), ("peak_mb", "peak MB"), ("seeds", "seeds")]
+    headings += [("run", "run")] * is_terminal
+    rows = [_row(summary, shown, is_terminal) for summary in table if summary.n_seeds]
+    return Table(
+        slug(f"leaderboard-{first.dataset}-{first.protocol}"),
+        first.title,
+        headings,
+        rows,
+        caption(table, shown, best) if rows else "",
+        warning=f"{first.dataset}: {first.data_note}." if first.data_note else "",
+        failures=failures(table),
+        may_go=("peak_mb", "seconds"),
+        right=[name for name, _ in headings[1:]],
+    )
+
+
+def _row(summary: Summary, shown: Sequence[str], is_terminal: bool) -> list[Datum]:
+    label = summary.label + ON_BORDER * bool(summary.on_border)
+    name, _, words = label.partition(" (")
+    ranking, *others = shown
+    costs = ((summary.seconds, 1), (summary.peak_mb, 0), (summary.n_seeds, 0))
+    return [
+        Datum(label, is_strong=summary.is_best, parts=[name, *([f"({words}"] if words else [])]),
+        Datum(_interval(summary, ranking), summary.mean.get(ranking), is_strong=summary.is_best),
+        *(Datum(in_unit(summary, metric), summary.mean.get(metric)) for metric in others),
+        *(NOTHING if cost is None else Datum(f"{cost:.{places}f}", cost) for cost, places in costs),
+        *([Datum(short_id(summary))] if is_terminal else []),
+    ]
+
+
+def _interval(summary: Summary, metric: str) -> str:
+    half = summary.half_width.get(metric, math.nan)
+    if math.isnan(half):
+        return in_unit(summary, metric)
+    letter = f" {summary.over[metric][0]}" if metric in summary.half_width_documents else ""
+    return f"{in_unit(summary, metric)} ± {scale(metric) * half:.2f}{letter}"
+
+
+def render_table(rows: Rows, console: "Console", metric: str | None = None) -> None:
+    """Print one table for each data set and protocol; values in percent, what failed and why underneath."""
+    for table in boards(rows, metric, MARKED):
+        print_table(console, table)
+
+
+def short_id(summary: Summary) -> str:
+    """Return the beginning of the id of the lowest seed's run, as `textbench show` takes it; "-" without one."""
+    return summary.runs[0][:SHORT] if summary.runs else "-"
+
+
+def caption(table: Sequence[Summary], shown: Sequence[str], best: str = MARKED) -> str:
+    """Say what figures, marks and intervals of one table of these metrics mean, and which data of its name it is.
+
+    `best` is how the best is marked; where that is "", the seeds alone are told on which it is the best.
+    """
+    seeds = sorted({summary.n_seeds for summary in table if summary.n_seeds})
+    counts = f"{seeds[0]} seeds" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
+    measured = [summary for summary in table if shown[0] in summary.mean]
+    lacking = [summary for summary in measured if shown[0] not in summary.half_width_documents]
+    if len(lacking) < len(measured):
+        mean = "" if seeds == [1] else f"mean over {counts}, "
+        interval = f"{mean}± 95 % interval, {in_words(summary.over.get(shown[0]) for summary in measured)}"
+    elif seeds == [1]:
+        interval = "one seed: no interval"
+    else:
+        interval = f"mean and 95 % interval (Student t) over {counts}"
+    if lacking:
+        interval += _alone(lacking, measured, shown[0])
+    labels = "".join(f", {heading(name)} in labels" for name in shown if unit(name) == "labels")
+    parts = [f"Percent{labels}; {interval}."]
+    if (seeds_in_common := on_seeds(table, shown[0])) or best:
+        parts.append(f"{best or 'Best'}{seeds_in_common}.")
+    if others := higher(table, shown[0]):
+        parts.append(f"Better but of other seeds: {others}.")
+    border = sorted({name for summary in table for name in summary.on_border})
+    if border:
+        parts.append(f"{ON_BORDER} chosen at the end of what was searched: {', '.join(border)}.")
+    if about := table[0].about:
+        parts.append(f"{table[0].dataset}: {about}.")
+    return " ".join(parts)
+
+
+def _alone(lacking: Sequence[Summary], measured: Sequence[Summary], metric: str) -> str:
+    """Say which intervals are not over test documents too, and why."""
+    is_kept = metric in testable(is_of_several_labels(measured[0].mean))
+    reason = "the predictions are not here" if is_kept else f"{heading(metric)} is not kept per test document"
+    of = f" of {', '.join(summary.label for summary in lacking)}" if len(lacking) < len(measured) else ""
+    return f"; intervals{of} over seeds alone: {reason}"
+
+
+def failures(table: Sequence[Summary]) -> list[str]:
+    """Return a line for each method of the table that failed, with its reasons."""
+    return [f"{s.label} failed{_of_seeds(s)}: {'; '.join(s.errors)}" for s in table if s.n_failed]
+
+
+def _of_seeds(summary: Summary) -> str:
+    total = summary.n_seeds + summary.n_failed
+    return f" for {summary.n_failed} of {total} seeds" if total > 1 else ""
+
+
+def _json_lines(rows: Rows, metric: str | None = None) -> str:
+    """Return JSON Lines, one object a summary, at full precision; a missing interval is null."""
+    lines = []
+    for summary in summarise(rows, metric):
+        halves = {
+            kind: {name: None if math.isnan(h) else h for name, h in getattr(summary, kind).items()}
+            for kind in ("half_width", "half_width_seeds", "half_width_documents")
+        }
+        lines.append(json.dumps(asdict(summary) | halves, ensure_ascii=False))
+    return "\n".join(lines)
+
+
+def _figures(rows: Rows, metric: str | None) -> Table:
+    """Return every metric as a fraction at full precision, its half-width, `<metric>_95`, and what that is over."""
+    fixed = ["dataset", "protocol", "label", "method", "trials", "n_seeds"]
+    ordered = [*([metric] if metric else []), *(name for name in KNOWN if name != metric)]
+    names = [*fixed, *(column for name in ordered for column in (name, f"{name}_95", f"{name}_95_over"))]
+    names += ["seconds", "peak_mb", "is_best", "on_border", "n_failed", "errors", "documents_sha256", "runs"]
+    lines = []
+    for summary in summarise(rows, metric):
+        values: list[Any] = [getattr(summary, name) for name in fixed]
+        for name in ordered:
+            half = summary.half_width.get(name, math.nan)
+            values += [summary.mean.get(name), None if math.isnan(half) else half, summary.over.get(name)]
+        values += [summary.seconds, summary.peak_mb, int(summary.is_best), " ".join(summary.on_border)]
+        values += [summary.n_failed, "; ".join(summary.errors), summary.documents_sha256]
+        lines.append([Datum("", value) for value in [*values, " ".join(summary.runs)]])
+    return Table("leaderboard", "", [(name, name) for name in names], lines)
+
+
+FORMATS: dict[str, Callable[..., str]] = {
+    "csv": lambda rows, metric=None: to_csv(_figures(rows, metric)).rstrip("\n"),
+    "markdown": lambda rows, metric=None: to_markdown(*boards(rows, metric)).rstrip("\n"),
+    "latex": lambda rows, metric=None: to_latex(*boards(rows, metric)).rstrip("\n"),
+    "json": _json_lines,
+}

@@ -1,0 +1,45 @@
+"""What metrics are called, which of them are shown, and in what unit."""
+
+from evaluation.metrics import METRICS
+from evaluation.multilabel import MULTILABEL_METRICS
+
+# What a table shows, the first of them ranking, where a document has one label and where it has several.
+SHOWN = ("accuracy", "macro_f1", "map")
+SHOWN_SEVERAL = ("micro_f1", "macro_f1", "precision_at_1", "lraps")
+# What people call a metric, wherever it is shown: `_zero` metrics decide by a threshold of 0.
+HEADINGS = {
+    "accuracy": "accuracy",
+    "macro_f1": "macro-F1",
+    "micro_f1": "micro-F1",
+    "weighted_f1": "weighted F1",
+    "macro_f1_zero": "macro-F1 at 0",
+    "micro_f1_zero": "micro-F1 at 0",
+    "weighted_f1_zero": "weighted F1 at 0",
+    "macro_precision": "macro-precision",
+    "macro_recall": "macro-recall",
+    "map": "MAP",
+    **{f"precision_at_{k}": f"P@{k}" for k in (1, 3, 5, 10)},
+    **{f"ndcg_at_{k}": f"nDCG@{k}" for k in (1, 3, 5, 10)},
+    **{f"ndcg_fixed_norm_at_{k}": f"nDCG@{k} (fixed norm)" for k in (1, 3, 5)},
+    "r_precision": "R-prec",
+    "reciprocal_rank": "RR",
+    "lraps": "LRAPS",
+    "coverage_error": "coverage error",
+}
+KNOWN = METRICS | MULTILABEL_METRICS
+SHORT = 8  # characters of a run's id in a table
+
+
+def heading(name: str) -> str:
+    """Return what people call a metric."""
+    return HEADINGS.get(name, name)
+
+
+def scale(name: str) -> int:
+    """Return what a metric is multiplied by to be shown: fractions are shown in percent."""
+    return 1 if name == "coverage_error" else 100  # it counts labels; the others are fractions
+
+
+def unit(name: str) -> str:
+    """Return what a metric is shown in: percent, or labels."""
+    return "labels" if scale(name) == 1 else "percent"

@@ -1,0 +1,1 @@
+"""One description of a table, and its writers: for a terminal, as CSV, Markdown and LaTeX."""
