@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tasks.files import write_json
-from tasks.store import locked
+from tasks.locks import locked
 
 FILE = "dataset-numbers.json"
 Numbers = dict[str, dict[str, int]]

@@ -12,7 +12,7 @@ from flows.corpora import choose_datasets, choose_methods, keep_numbers
 from flows.results.index import Index
 from flows.runs import find_run
 from tasks import InputError
-from tasks.store import locked
+from tasks.locks import locked
 from tasks.tracking import Tracker, read_settings
 
 

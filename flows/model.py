@@ -6,7 +6,6 @@ the rest: the run the model comes from, token rule, vocabulary, class names, and
 
 import hashlib
 import json
-import os
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from tasks import InputError, catalogue
+from tasks.files import whole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -109,22 +109,16 @@ class Model:
         """Write the model to `path`, whole or not at all. The same model gives the same bytes."""
         import numpy as np
 
-        temporary = path.with_name(f".{path.name}.{os.getpid()}")
         checksum = {"checksum": _checksum(self.manifest)}
         manifest = json.dumps(dict(self.manifest) | checksum, ensure_ascii=False, indent=1)
         try:
-            with temporary.open("w+b") as stream:
+            with whole(path) as part, part.open("w+b") as stream:
                 np.savez(stream, allow_pickle=False, **self.arrays)
                 with zipfile.ZipFile(stream, "a") as archive:
                     # A ZipInfo without a date: the present one would make two exports differ.
                     archive.writestr(zipfile.ZipInfo(MANIFEST), manifest)
-                stream.flush()
-                os.fsync(stream.fileno())
-            temporary.rename(path)
         except OSError as error:
             raise InputError(f"{path} cannot be written: {error.strerror}") from error
-        finally:
-            temporary.unlink(missing_ok=True)
 
     @classmethod
     def load(cls, path: Path) -> Self:

@@ -18,7 +18,8 @@ from flows.squares import Square
 from flows.words import counted
 from tasks import ingest, score, tracebacks
 from tasks.isolate import warm
-from tasks.store import Artifact, Store, locked
+from tasks.locks import locked
+from tasks.store import Artifact, Store
 from tasks.tracking import ATTEMPT_TAG, CELL_TAG, CORPUS_TAG, Tracker, data_tag, git_commit, read_settings
 
 log = logging.getLogger("textbench.run")

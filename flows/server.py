@@ -22,7 +22,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import tomllib
@@ -35,9 +34,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from flows import locks, ports
+from flows import ports
 from flows.ports import HOST
 from tasks import InputError
+from tasks.files import whole, write_json
+from tasks.locks import is_free, locked, take
 
 IDLE_VARIABLE = "TEXTBENCH_SERVER_IDLE_SECONDS"
 IDLE_SECONDS = 1800.0
@@ -160,8 +161,8 @@ def start(home: Path, host: str = HOST, port: int | None = None) -> ServerInfo:
     place.mkdir(parents=True, exist_ok=True)
     deadline = time.monotonic() + STOP_SECONDS
     while time.monotonic() < deadline:
-        with locks.held(place / "start.lock"):
-            lock = locks.take(place / "running.lock")
+        with locked(place / "start.lock"):
+            lock = take(place / "running.lock")
             if lock is not None:
                 try:
                     state = _spawn(home, lock, host, port)
@@ -241,15 +242,15 @@ def folders(home: Path) -> dict[Path, bool]:
     place = folder(home)
     if configured_api_url() is not None or not _running(place):
         return {}
-    with locks.held(place / "start.lock"):
+    with locked(place / "start.lock"):
         return _folders(place)
 
 
 def _folders(place: Path) -> dict[Path, bool]:
     """Return what `folders` does; call it under the start lock, as two who try a lock at once mislead each other."""
     found, started = {}, read_state(place).get("started", 0.0)
-    for path in (place / "folders").glob("*"):
-        is_used = not locks.is_free(path)
+    for path in (place / "folders").glob("[!.]*"):  # whole files
+        is_used = not is_free(path)
         if is_used or path.stat().st_mtime >= started:
             found[Path(path.read_text("utf-8"))] = is_used
     return dict(sorted(found.items()))
@@ -268,7 +269,7 @@ def stop(home: Path, everything: bool = False) -> bool:
 
 def _stop(place: Path, home: Path | None) -> bool:
     """Stop the server in `place`, unless others than `home`, if one is given, use it now."""
-    with locks.held(place / "start.lock"):
+    with locked(place / "start.lock"):
         state = read_state(place)
         was_running = not _released(place)
         if was_running and home and any(used for user, used in _folders(place).items() if user != home):
@@ -293,8 +294,8 @@ def hold(home: Path) -> Iterator[None]:
     """
     touch(home)
     with (
-        locks.held(folder(home) / "users.lock", fcntl.LOCK_SH),
-        locks.held(_user(home), fcntl.LOCK_SH),
+        locked(folder(home) / "users.lock", fcntl.LOCK_SH),
+        locked(_user(home), fcntl.LOCK_SH),
     ):
         touch(home)
         try:
@@ -306,13 +307,10 @@ def hold(home: Path) -> Iterator[None]:
 def touch(home: Path) -> None:
     """Note that the server is used now, and by this results folder."""
     user = _user(home)
-    user.parent.mkdir(parents=True, exist_ok=True)
     if not user.exists():
-        with tempfile.NamedTemporaryFile("w", dir=folder(home), encoding="utf-8") as file:
-            file.write(str(home))
-            file.flush()
-            with suppress(FileExistsError):
-                os.link(file.name, user)  # whole at once, and never another file, whose lock nobody holds
+        # Never another file in its place, whose lock nobody holds.
+        with suppress(FileExistsError), whole(user, is_new=True) as part:
+            part.write_text(str(home), "utf-8")
     user.touch()
     (folder(home) / "users.lock").touch()
 
@@ -369,8 +367,6 @@ def _spawn(home: Path, lock: int, host: str, port: int | None) -> dict[str, Any]
     threading.Thread(target=supervisor.wait, daemon=True).start()  # reap it, should it end before us
     started = _user(home).stat().st_mtime  # by the clock of files, which lags behind the other
     state = {"pid": supervisor.pid, "port": port, "api_url": api_url, "started": started}
-    from tasks.files import write_json  # its imports are for those who start a server
-
     write_json(state_path(place), state)
     return state
 
@@ -406,13 +402,13 @@ def _running(place: Path) -> bool:
     """Say whether a supervisor lives. Under the start lock: two who try a lock at once mislead each other."""
     if not place.exists():
         return False
-    with locks.held(place / "start.lock"):
+    with locked(place / "start.lock"):
         return not _released(place)
 
 
 def _released(place: Path, seconds: float = 0.0) -> bool:
     """Say whether `running.lock` is free, waiting for it at most `seconds`; call it under the start lock."""
-    return locks.is_free(place / "running.lock", seconds)
+    return is_free(place / "running.lock", seconds)
 
 
 def _log_tail(place: Path) -> str:

@@ -21,11 +21,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from flows import locks, ports, server
+from flows import ports, server
 from flows.home import VARIABLE
 from flows.server import ServerError
 from tasks import InputError
 from tasks.files import write_json
+from tasks.locks import is_free, locked, take
 from tasks.tracking import QUIET, read_settings
 
 WORKER, MLFLOW = "worker", "mlflow"
@@ -61,8 +62,8 @@ def is_running(home: Path, name: str) -> bool:
     """Say whether the process of this name lives."""
     if not folder(home).exists():
         return False
-    with locks.held(folder(home) / "start.lock"):
-        return not locks.is_free(_lock(home, name))
+    with locked(folder(home) / "start.lock"):
+        return not is_free(_lock(home, name))
 
 
 def start_mlflow(home: Path, host: str, port: int) -> dict[str, Any]:
@@ -71,8 +72,8 @@ def start_mlflow(home: Path, host: str, port: int) -> dict[str, Any]:
     Raises InputError when the port cannot be listened on.
     """
     folder(home).mkdir(parents=True, exist_ok=True)
-    with locks.held(folder(home) / "start.lock"):
-        if not locks.is_free(_lock(home, MLFLOW)):
+    with locked(folder(home) / "start.lock"):
+        if not is_free(_lock(home, MLFLOW)):
             return read_state(home, MLFLOW)
         try:
             listener = ports.listen(host, port)
@@ -93,8 +94,8 @@ def start_worker(home: Path, api_url: str, cron: str | None) -> dict[str, Any]:
     `cron` says when `nightly` runs, None that it does so only by hand.
     """
     folder(home).mkdir(parents=True, exist_ok=True)
-    with locks.held(folder(home) / "start.lock"):
-        if not locks.is_free(_lock(home, WORKER)):
+    with locked(folder(home) / "start.lock"):
+        if not is_free(_lock(home, WORKER)):
             return read_state(home, WORKER)
         state = {"address": api_url, "nightly": cron, "ready": False}
         return _spawn(
@@ -115,7 +116,7 @@ def _spawn(
     descriptors: Sequence[int],
 ) -> dict[str, Any]:
     """Start `python -m MODULE HOME LOCK ...`, which keeps the lock; call it under the start lock."""
-    lock = locks.take(_lock(home, name))
+    lock = take(_lock(home, name))
     assert lock is not None, "the start lock keeps others out"
     module, *others = arguments
     try:
@@ -230,19 +231,19 @@ def stop(home: Path, everything: bool = False) -> list[str]:
 def _end(home: Path, name: str) -> bool:
     if not folder(home).exists():
         return False
-    with locks.held(folder(home) / "start.lock"):
-        state, was_running = read_state(home, name), not locks.is_free(_lock(home, name))
+    with locked(folder(home) / "start.lock"):
+        state, was_running = read_state(home, name), not is_free(_lock(home, name))
         if was_running and not state:
             raise ServerError(
                 f"{_title(name)} runs, but {folder(home) / f'{name}.json'} does not say its pid"
             )
         if was_running:
             os.kill(state["pid"], signal.SIGTERM)
-            is_gone = locks.is_free(_lock(home, name), STOP_SECONDS)
+            is_gone = is_free(_lock(home, name), STOP_SECONDS)
             # It leads a group of its own: what it has started goes with it.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(state["pid"], signal.SIGKILL)
-            if not is_gone and not locks.is_free(_lock(home, name), STOP_SECONDS):
+            if not is_gone and not is_free(_lock(home, name), STOP_SECONDS):
                 raise ServerError(f"{_title(name)}, pid {state['pid']}, cannot be stopped")
         (folder(home) / f"{name}.json").unlink(missing_ok=True)
     return was_running

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from flows import locks
 from tasks.files import write_json
+from tasks.locks import take
 from tasks.tracking import ATTEMPT_TAG, CELL_TAG, Tracker, TrackingError
 
 Entry = dict[str, Any]
@@ -167,7 +167,7 @@ def _send(home: Path, tracker: Tracker, name: str) -> bool:
     index = home / json.loads(path.read_text("utf-8")).get("index", "curves")
     key = name.rpartition("-")[0]
     index.mkdir(exist_ok=True)
-    lock = locks.take(index / f".{key}.lock")
+    lock = take(index / f".{key}.lock")
     if lock is None:  # its cell is just being recorded, by somebody who may be waiting for us
         return False
     try:

@@ -14,8 +14,9 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flows import locks, server, services
+from flows import server, services
 from flows.session import LOGGING
+from tasks.locks import locked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +46,7 @@ def work(home: Path, api_url: str, cron: str | None) -> None:
         # Two runs at once would take each other's cores, and the seconds of both would be wrong.
         runner = Runner(name="textbench", limit=1, query_seconds=POLL_SECONDS, pause_on_shutdown=True)
         place = services.folder(home) if configured else server.folder(home)
-        with locks.held(place / "deployments.lock"):  # two folders at once choose two names
+        with locked(place / "deployments.lock"):  # two folders at once choose two names
             own = deployments(home, cron, ending(home, asyncio.run(owners())))
             made: list[Any] = [runner.add_deployment(deployment) for deployment in own]
         crash_abandoned_runs()

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tasks import InputError, download
-from tasks.store import locked
+from tasks.locks import locked
 from tasks.untar import members
 
 __all__ = ["Archive", "content_digest", "find", "members", "read"]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from tasks.definitions import PACKAGES, PROJECT
 
@@ -87,10 +87,16 @@ class _Workers(Executor):
         return self._executor.submit(_call_here, fn, *args, priority=1, **kwargs)
 
 
-def _call_here(fn: Callable[..., Any], *args: Any) -> Any:
-    from tasks.store import Store
+@runtime_checkable
+class Sent(Protocol):
+    """What the process that it was sent to has in another form, such as a store."""
 
-    return fn(*(arg.here() if isinstance(arg, Store) else arg for arg in args))
+    def here(self) -> Any:
+        """Return it as this process has it."""
+
+
+def _call_here(fn: Callable[..., Any], *args: Any) -> Any:
+    return fn(*(arg.here() if isinstance(arg, Sent) else arg for arg in args))
 
 
 def leave_thread() -> None:

@@ -31,6 +31,7 @@ APART = frozenset(
         "tasks.cluster",
         "tasks.remote",
         "tasks.files",
+        "tasks.locks",
         "tasks.isolate",
         "tasks.recipe",
         "tasks.definitions",

@@ -1,11 +1,12 @@
 """Files that are there whole or not at all, and artifacts' metas, whose checksum tells when one was altered."""
 
+import contextlib
 import hashlib
 import json
 import os
 import shutil
-import time
-from collections.abc import Mapping
+import uuid
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -84,13 +85,25 @@ def intact(value: Any, name: str) -> dict[str, Any]:
 
 def write_json(path: Path, value: Any) -> None:
     """Write `value` to `path` so that the file is there whole or not at all, even after a crash."""
+    with whole(path) as part:
+        part.write_text(json.dumps(value, ensure_ascii=False, indent=1), "utf-8")
+
+
+@contextlib.contextmanager
+def whole(path: Path, *, is_new: bool = False, ending: str = ".part") -> Iterator[Path]:
+    """Give a path beside `path`, with this ending; what is written there takes the place of `path` at the end.
+
+    So the file is there whole or not at all, even after a crash. Raises FileExistsError where it is to be new and is
+    not.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{time.time_ns()}")
+    part = path.with_name(f".{path.name}.{uuid.uuid4().hex}{ending}")
     try:
-        with temporary.open("w", encoding="utf-8") as stream:
-            json.dump(value, stream, ensure_ascii=False, indent=1)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.rename(path)
+        yield part
+        flush(part)
+        if is_new:
+            os.link(part, path)
+        else:
+            part.rename(path)
     finally:
-        temporary.unlink(missing_ok=True)
+        part.unlink(missing_ok=True)

@@ -25,7 +25,7 @@ from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from tasks import InputError, tracebacks
+from tasks import InputError, cluster, tracebacks
 
 PRELOAD = [
     "__main__",
@@ -142,8 +142,6 @@ def pool(workers: int) -> Iterator[Executor]:
 
     They die with it. A computation of a Dask cluster's gets the cluster's workers instead.
     """
-    from tasks import cluster
-
     if (around := cluster.AROUND.get()) is not None:
         with cluster.executor(around) as executor:
             yield executor

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tasks.files import META, Damaged, read_meta
-from tasks.store import ASIDE, locked
+from tasks.locks import locked
+from tasks.store import ASIDE
 
 
 def artifacts(root: Path) -> Iterator[tuple[str, Path, int]]:

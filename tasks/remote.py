@@ -21,14 +21,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tasks import InputError
-from tasks.files import META, Damaged, intact, put, sealed, sha256_of, write_json
+from tasks.files import META, Damaged, intact, put, sealed, sha256_of, whole, write_json
 from tasks.recipe import Reference
-from tasks.store import SHARED
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
 log = logging.getLogger("textbench.store")
+SHARED = ".shared"  # in an artifact's folder: the shared root that has it too
 LOCKS = "TEXTBENCH_LOCKS"
 STUDIES = "TEXTBENCH_STUDIES"
 INSTALL = 'pip install "textbench[servers]"'
@@ -208,7 +208,8 @@ class Remote:
             path = f"{root}/{place}"
             try:
                 if _is_folder(files):
-                    _link_new(Path(path), content)
+                    with whole(Path(path), is_new=True) as part:
+                        part.write_bytes(content)
                 else:
                     files.pipe_file(path, content, mode="create")
                 return True
@@ -263,20 +264,6 @@ def _file_system(url: str) -> "tuple[AbstractFileSystem, str]":
 
 def _is_folder(files: "AbstractFileSystem") -> bool:
     return "file" in files.protocol
-
-
-def _link_new(path: Path, content: bytes) -> None:
-    """Write a file whole where there is none. Raises FileExistsError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    try:
-        with temporary.open("wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.link(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ file, and what it cost. An artifact appears under its name complete or not at al
 
 import contextlib
 import errno
-import fcntl
+import importlib
 import json
 import logging
 import os
@@ -14,7 +14,7 @@ import shutil
 import socket
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,9 @@ from typing import TYPE_CHECKING, Any
 from tasks import isolate
 from tasks.cluster import Cluster, around
 from tasks.files import META, Damaged, describe, put, read_meta, sealed, sha256_of, write_json
+from tasks.locks import locked
 from tasks.recipe import Reference
+from tasks.remote import SHARED, Remote
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("textbench.store")
 steps = logging.getLogger("textbench.steps")
-SHARED = ".shared"  # in an artifact's folder: the shared root that has it too
 STORE = "TEXTBENCH_STORE"
 HOME = "TEXTBENCH_HOME"
 ASIDE = "damaged"
@@ -234,20 +235,14 @@ class Store:
         """
         with contextlib.suppress(OSError, Damaged):
             return self._read_meta(reference)
-        if self.remote is not None:
-            from tasks.remote import Remote
-
-            if (meta := Remote(self.remote).meta(reference, self.not_before)) is not None:
-                return meta
-        return self.ensure(reference)
+        shared = Remote(self.remote).meta(reference, self.not_before) if self.remote is not None else None
+        return shared or self.ensure(reference)
 
     def _obtain(self, reference: Reference) -> None:
         """Make the artifact, or copy it from the shared root."""
         if self.remote is None:
             self._make(reference)
             return
-        from tasks.remote import Remote
-
         Remote(self.remote).obtain(
             reference, self.folder(reference), self.not_before, lambda: self._make(reference)
         )
@@ -262,8 +257,6 @@ class Store:
 
     def _share(self, reference: Reference) -> None:
         """Publish what was made before there was a shared root, or while it could not be written to."""
-        from tasks.remote import Remote
-
         assert self.remote is not None, "without a shared root everything counts as shared"
         remote = Remote(self.remote)
         try:
@@ -344,7 +337,7 @@ class Store:
             extra = {"artifact": reference.key, "waits": waits}
             steps.debug("%s %s: %s", reference.stage, reference.key[:12], waits or "goes on", extra=extra)
 
-        with locked(self.root / reference.stage / f".{reference.key}.lock", say):
+        with locked(self.root / reference.stage / f".{reference.key}.lock", say=say):
             yield
 
 
@@ -395,24 +388,5 @@ def make(payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def _call(function: str, job: Job) -> None:
-    import importlib
-
     module, _, name = function.partition(":")
     getattr(importlib.import_module(module), name)(job)
-
-
-@contextlib.contextmanager
-def locked(path: Path, say: Callable[[str], None] = lambda _: None) -> Iterator[None]:
-    """Hold the lock file at `path`; it is given back when the holder dies, however it dies.
-
-    `say` is told what this waits for where another holds the lock, and then "" when it goes on.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            say("waits for another run")
-            fcntl.flock(stream, fcntl.LOCK_EX)
-            say("")
-        yield

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 from tasks import InputError
 from tasks.catalogue import nearest
 from tasks.definitions import PROJECT
+from tasks.locks import locked
 from tasks.mlflow_server import DATABASE_PORTS, TrackingError, require_answer, require_database
 from tasks.settings import read_settings_file, shown
-from tasks.store import locked
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

@@ -17,8 +17,9 @@ from flows.cli import forecast, progress
 from flows.cli.forecast import Forecast
 from flows.cli.progress import MOST_LINES, Progress
 from flows.cli.voice import VOICE, Voice
+from tasks.locks import locked
 from tasks.recipe import Reference
-from tasks.store import Store, locked
+from tasks.store import Store
 
 LONG = "scdv(n_clusters=10, word_vectors__min_count=2)"
 run = logging.getLogger("textbench.run")

@@ -8,7 +8,7 @@ import pytest
 from flows import spool
 from flows.cli.status import status
 from tasks.files import write_json
-from tasks.store import locked
+from tasks.locks import locked
 from tasks.tracking import CELL_TAG, Settings, TrackingError
 from tests.test_flows_recording import Flow, made, metrics_file
 

@@ -21,8 +21,9 @@ from tasks import store as store_module
 from tasks.files import Damaged, read_meta, write_json
 from tasks.isolate import CellError
 from tasks.leftovers import artifacts, prune
+from tasks.locks import locked
 from tasks.recipe import Reference
-from tasks.store import Store, locked
+from tasks.store import Store
 from tests.plumbing import numbers, total
 
 

@@ -188,7 +188,7 @@ def _processes(home: Path) -> Check:
     """Locks keep two runs from computing one thing twice; a fork server isolates computations."""
     import multiprocessing
 
-    from tasks.store import locked
+    from tasks.locks import locked
 
     lock = home / ".doctor.lock"
     try:

@@ -14,6 +14,7 @@ from flows.cli.output import check_file
 from flows.cli.voice import note, wrote
 from flows.words import counted
 from tasks import InputError
+from tasks.files import whole
 
 if TYPE_CHECKING:
     from flows.model import Answers, Model
@@ -168,13 +169,9 @@ def _write_columns(stream: TextIO, documents: "Sequence[Text]", names: Sequence[
 @contextlib.contextmanager
 def _opened(path: Path, mode: str = "w") -> Iterator[Any]:
     """Open a file that appears whole or not at all."""
-    temporary = path.with_name(f".{path.name}.part")
     text = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
     try:
-        with temporary.open(mode, **text) as stream:  # type: ignore[call-overload]
+        with whole(path) as part, part.open(mode, **text) as stream:  # type: ignore[call-overload]
             yield stream
-        temporary.rename(path)
     except OSError as error:
         raise InputError(f"--out {path} cannot be written: {error.strerror}") from error
-    finally:
-        temporary.unlink(missing_ok=True)

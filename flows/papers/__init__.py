@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasks.files import write_json
+from tasks.files import whole, write_json
 
 if TYPE_CHECKING:
     from flows.cells import Cell
@@ -124,17 +124,14 @@ def _write(folder: Path, exhibit: Exhibit) -> list[Path]:
     written = []
     if exhibit.draw is not None:
         written.append(folder / f"{exhibit.name}.svg")
-        temporary = written[-1].with_name(f".part-{exhibit.name}.svg")
-        exhibit.draw(temporary)
-        temporary.replace(written[-1])
+        with whole(written[-1], ending=".svg") as part:
+            exhibit.draw(part)
     if exhibit.header:
         written.append(folder / f"{exhibit.name}.csv")
-        temporary = written[-1].with_name(f".part-{exhibit.name}.csv")
-        with temporary.open("w", encoding="utf-8", newline="") as stream:
+        with whole(written[-1]) as part, part.open("w", encoding="utf-8", newline="") as stream:
             writer = csv.writer(stream, lineterminator="\n")
             writer.writerow(exhibit.header)
             writer.writerows(exhibit.rows)
-        temporary.replace(written[-1])
     return written
 
 

@@ -12,6 +12,7 @@ from flows.tables.formats import FORMAT_NAMES, FORMATS
 from flows.tables.table import LOCAL, RECORDED, Table
 from flows.words import counted
 from tasks import InputError
+from tasks.files import whole
 
 HERE = Path(__file__).parent
 TYPES = {"csv": "text/csv", "md": "text/markdown", "tex": "text/x-tex"}
@@ -19,15 +20,11 @@ TYPES = {"csv": "text/csv", "md": "text/markdown", "tex": "text/x-tex"}
 
 def write(path: Path, evidence: Evidence, found: Sequence[Chapter]) -> None:
     """Write the report as one HTML file, whole or not at all. Raises InputError when it cannot be written."""
-    temporary = path.with_name(f".{path.name}.part")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(render(evidence, found), "utf-8")
-        temporary.replace(path)
+        with whole(path) as part:
+            part.write_text(render(evidence, found), "utf-8")
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def render(evidence: Evidence, found: Sequence[Chapter]) -> str:

@@ -1,18 +1,29 @@
-"""Locks on files that say which of our processes live: a lock dies with its holder, a pid in a file does not."""
+"""Locks on files, which say who lives and who is at work: a lock dies with its holder, a pid in a file does not."""
 
+import contextlib
 import fcntl
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 
-@contextmanager
-def held(path: Path, mode: int = fcntl.LOCK_EX) -> Iterator[None]:
-    """Hold a lock on a file, made if missing; it dies with the process."""
-    with path.open("ab") as file:
-        fcntl.flock(file, mode)
+@contextlib.contextmanager
+def locked(
+    path: Path, mode: int = fcntl.LOCK_EX, *, say: Callable[[str], None] = lambda _: None
+) -> Iterator[None]:
+    """Hold the lock file at `path`, made if missing; it is given back when the holder dies, however it dies.
+
+    `say` is told what this waits for where another holds the lock, and then "" when it goes on.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab") as stream:
+        try:
+            fcntl.flock(stream, mode | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("waits for another run")
+            fcntl.flock(stream, mode)
+            say("")
         yield
 
 
