@@ -43,6 +43,7 @@ SEARCH_SPACE: dict[str, BaseDistribution] = {
     "pointer_cost": FloatDistribution(0.01, 5, log=True),
     "weighting": CategoricalDistribution(["counts", "tfidf"]),
 }
+UNSEARCHED = {"weighting": "counts"}  # what a search under the paper's protocol leaves as the paper had it
 
 
 class CompressiveKGrams(LearnedArrays, TransformerMixin, BaseEstimator):

@@ -24,24 +24,6 @@ from tasks.store import Store
 Protocol = Literal["honest", "transductive", "faithful"]
 PROBE = "linear-svm"
 OWN_RULE = "words"  # the token rule of the user's own documents
-# By paper and method: what a search under the paper's protocol leaves as it is, for the paper did.
-UNSEARCHED: Mapping[tuple[str | None, str], Mapping[str, Any]] = {
-    ("compressive-features-2013", "compressive"): {"weighting": "counts"},
-}
-
-# By paper and data set: grids of its classifier that stand in place of those beside the data, whose change would give
-# all that is made of the data a new key. They reach beyond what cross-validation takes: of absolute values a share of
-# 0.03 on 20 Newsgroups, 0.003 on IMDb.
-GRIDS: Mapping[tuple[str | None, str], Mapping[str, Sequence[float]]] = {
-    ("compressive-features-2013", "20ng"): {
-        "l1_ratio": [0.01, 0.03, 0.1],
-        "c_grid": [0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03],
-    },
-    ("compressive-features-2013", "imdb"): {
-        "l1_ratio": [0.001, 0.003, 0.01, 0.03],
-        "c_grid": [0.00003, 0.0001, 0.0003, 0.001, 0.003],
-    },
-}
 
 
 @dataclass(frozen=True)
@@ -173,7 +155,7 @@ def _terms(request: Request, dataset: str | None, method: _Method, own: Referenc
         rule=request.rule or terms.get("rule", entry.constant("RULE")),
         transductive=terms.get("transductive", request.protocol == "transductive"),
         probe=request.probe or terms.get("probe", PROBE),
-        validation=_validation(**_own_validation(request, terms, method, (paper, dataset)))
+        validation=_validation(**_own_validation(request, terms, method))
         | dict(request.validation),
         paper=paper,
     )
@@ -192,16 +174,11 @@ def _paper(request: Request, entry: catalogue.Entry, method: _Method) -> tuple[s
     return paper, catalogue.pick(f"protocol of a paper for {entry.name}", paper, known)
 
 
-def _own_validation(
-    request: Request, terms: Mapping[str, Any], method: _Method, place: tuple[str | None, str]
-) -> dict[str, Any]:
+def _own_validation(request: Request, terms: Mapping[str, Any], method: _Method) -> dict[str, Any]:
     """Return a protocol's way to tune; its grids are for its own probe, and no other classifier reads them."""
     known = dict(terms.get("validation", {}))
     if method.entry.is_classifier or request.probe not in (None, terms.get("probe")):
-        return {name: value for name, value in known.items() if name not in {"c_steps", "settings"}}
-    if place in GRIDS:
-        settings = {name: values for name, values in GRIDS[place].items() if name != "c_grid"}
-        known |= {"c_grid": GRIDS[place]["c_grid"], "settings": known.get("settings", {}) | settings}
+        return {name: value for name, value in known.items() if name not in {"c_grid", "c_steps", "settings"}}
     return known
 
 
@@ -265,7 +242,8 @@ def _cell(request: Request, table: _Table, seed: int) -> Cell:
     terms, method, name = table.terms, table.method, table.method.recipe_name
     corpus, vectors = table.shared["ingest"], table.shared["vectorize"]
     is_searched = bool(request.trials or request.search_seconds)
-    fixed = UNSEARCHED.get((terms.paper, method.entry.name), {}) if is_searched else {}
+    is_papers = terms.paper is not None and terms.paper == method.entry.constant("PAPER")
+    fixed = method.entry.constant("UNSEARCHED", {}) if is_searched and is_papers else {}
     choice = tune.reference(
         corpus,
         vectors,

@@ -10,7 +10,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from evaluation.claims import read_claims
-from flows.cells import GRIDS, Request, plan
+from flows.cells import Request, plan
 from flows.claims import _missing, _record, judge
 from flows.measure import COMPRESSED, Results
 from flows.papers import _compressive_figures as figures
@@ -18,7 +18,6 @@ from flows.papers import _compressive_plan as plans
 from flows.papers import compressive
 from flows.pieces import Piece, plan_pieces
 from flows.suites import parts
-from tasks import catalogue
 from tasks.recipe import Reference
 from tasks.stages import STAGES
 from tasks.store import Job, Store
@@ -275,14 +274,3 @@ def test_table_1_has_the_papers_rows_and_the_baselines_below(
     assert by_name["imdb", "tfidf"][2:5] == ["honest", None, 10.0]
     assert by_name["imdb", "compressive"][2] == "honest, elastic-net"
     assert "3 of " in exhibit.caption and "Naive Bayes" in picture(exhibit, tmp_path)
-
-
-@pytest.mark.parametrize(("paper", "dataset"), GRIDS)
-def test_no_grid_beside_the_data_is_one_that_another_replaces(paper: str, dataset: str) -> None:
-    beside = catalogue.dataset(dataset).constant("FAITHFUL")[paper]["validation"]
-    given = beside.keys() | beside.get("settings", {}).keys()
-    assert not given & (GRIDS[paper, dataset].keys() | {"c_steps"})
-    planned = plan(Request([dataset], ["tfidf"], protocol="faithful", paper=paper))[0]
-    validation = planned.references["tune"].params["validation"]
-    ratios = {"l1_ratio": GRIDS[paper, dataset]["l1_ratio"]}
-    assert validation["settings"] == beside.get("settings", {}) | ratios
