@@ -155,8 +155,7 @@ def _terms(request: Request, dataset: str | None, method: _Method, own: Referenc
         rule=request.rule or terms.get("rule", entry.constant("RULE")),
         transductive=terms.get("transductive", request.protocol == "transductive"),
         probe=request.probe or terms.get("probe", PROBE),
-        validation=_validation(**_own_validation(request, terms, method))
-        | dict(request.validation),
+        validation=_validation(**_own_validation(request, terms, method)) | dict(request.validation),
         paper=paper,
     )
 
