@@ -17,6 +17,7 @@ test: $(INSTALLED)
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	@mkdir -p $(VENV)/types && ln -sfn $(CURDIR) $(VENV)/types/textbench
 	$(BIN)/mypy
 
 format: $(INSTALLED)

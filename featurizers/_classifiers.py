@@ -13,9 +13,9 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from featurizers.binary import Binary
-from featurizers.counts import Counts, validated_counts
-from featurizers.tfidf import TfIdf
+from textbench.featurizers.binary import Binary
+from textbench.featurizers.counts import Counts, validated_counts
+from textbench.featurizers.tfidf import TfIdf
 
 WEIGHTINGS = {"counts": Counts, "binary": Binary, "tfidf": TfIdf}
 # The score, with its sign, of a label that no training document has, or that all have: beyond any margin.

@@ -14,7 +14,7 @@ from gensim.models.doc2vec import TaggedDocument, train_document_dbow, train_doc
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from featurizers._learned import LearnedArrays
+from textbench.featurizers._learned import LearnedArrays
 
 # gensim reads no more than this many tokens of a text; the rest of a longer one would be lost without a word.
 LONGEST_TEXT = 10_000

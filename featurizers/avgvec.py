@@ -11,9 +11,9 @@ import scipy.sparse as sp
 from optuna.distributions import BaseDistribution
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from featurizers._learned import LearnedArrays
-from featurizers._word_vectors import known_terms, n_empty, weighted_average
-from featurizers.counts import validated_counts
+from textbench.featurizers._learned import LearnedArrays
+from textbench.featurizers._word_vectors import known_terms, n_empty, weighted_average
+from textbench.featurizers.counts import validated_counts
 
 INPUT = "counts"
 NEEDS = ("word_vectors",)

@@ -13,11 +13,19 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, IntD
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.preprocessing import normalize
 
-from featurizers._gaussian_mixture import cluster
-from featurizers._learned import LearnedArrays
-from featurizers._parameters import check_parameters
-from featurizers._word_vectors import blocks, cluster_sums, known_terms, n_empty, one_hot, smoothed_idf, stack
-from featurizers.counts import validated_counts
+from textbench.featurizers._gaussian_mixture import cluster
+from textbench.featurizers._learned import LearnedArrays
+from textbench.featurizers._parameters import check_parameters
+from textbench.featurizers._word_vectors import (
+    blocks,
+    cluster_sums,
+    known_terms,
+    n_empty,
+    one_hot,
+    smoothed_idf,
+    stack,
+)
+from textbench.featurizers.counts import validated_counts
 
 INPUT = "counts"
 NEEDS = ("word_vectors",)

@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 from sklearn.naive_bayes import ComplementNB
 
-from featurizers._classifiers import WEIGHTINGS, LinearCountClassifier
-from featurizers._parameters import check_parameters
+from textbench.featurizers._classifiers import WEIGHTINGS, LinearCountClassifier
+from textbench.featurizers._parameters import check_parameters
 
 INPUT = "counts"
 ROLE = "classifier"

@@ -13,10 +13,10 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from featurizers._compressive_cover import FREE, cheapest_cover
-from featurizers._compressive_index import ONCE, Index, canonical_order
-from featurizers._compressive_solver import Solution, solve
-from featurizers._compressive_tokens import (
+from textbench.featurizers._compressive.cover import FREE, cheapest_cover
+from textbench.featurizers._compressive.index import ONCE, Index, canonical_order
+from textbench.featurizers._compressive.solver import Solution, solve
+from textbench.featurizers._compressive.tokens import (
     count_entries,
     find_entries,
     index_of,
@@ -25,9 +25,9 @@ from featurizers._compressive_tokens import (
     rows_at,
     table_of,
 )
-from featurizers._learned import LearnedArrays
-from featurizers._parameters import check_parameters
-from featurizers.tfidf import TfIdf
+from textbench.featurizers._learned import LearnedArrays
+from textbench.featurizers._parameters import check_parameters
+from textbench.featurizers.tfidf import TfIdf
 
 INPUT = "tokens"
 PAPER = "compressive-features-2013"

@@ -21,11 +21,11 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.preprocessing import normalize
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from featurizers._dcot_kernels import beside, multiply
-from featurizers._dcot_solvers import FirstLayer, Solution, deeper_layer
-from featurizers._parameters import check_parameters
-from featurizers.counts import Counts
-from featurizers.tfidf import TfIdf
+from textbench.featurizers._dcot.kernels import beside, multiply
+from textbench.featurizers._dcot.solvers import FirstLayer, Solution, deeper_layer
+from textbench.featurizers._parameters import check_parameters
+from textbench.featurizers.counts import Counts
+from textbench.featurizers.tfidf import TfIdf
 
 INPUT = "counts"
 PAPER = "dcot-2012"

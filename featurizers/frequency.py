@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from optuna.distributions import BaseDistribution
 from sklearn.preprocessing import normalize
 
-from featurizers.counts import Counts, validated_counts
+from textbench.featurizers.counts import Counts, validated_counts
 
 INPUT = "counts"
 SEARCH_SPACE: dict[str, BaseDistribution] = {}

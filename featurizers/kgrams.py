@@ -13,11 +13,11 @@ from optuna.distributions import BaseDistribution
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from featurizers._compressive_index import ONCE, Index, build_index
-from featurizers._compressive_kernels import in_parallel, kernel, shares
-from featurizers._compressive_tokens import NOTHING, index_of, read_documents
-from featurizers._learned import LearnedArrays
-from featurizers._parameters import check_parameters
+from textbench.featurizers._compressive.index import ONCE, Index, build_index
+from textbench.featurizers._compressive.kernels import in_parallel, kernel, shares
+from textbench.featurizers._compressive.tokens import NOTHING, index_of, read_documents
+from textbench.featurizers._learned import LearnedArrays
+from textbench.featurizers._parameters import check_parameters
 
 INPUT = "tokens"
 PAPER = "compressive-features-2013"

@@ -10,9 +10,9 @@ import scipy.sparse as sp
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
 from sklearn.neighbors import NearestNeighbors
 
-from featurizers._classifiers import CountClassifier
-from featurizers._parameters import check_parameters
-from featurizers.tfidf import TfIdf
+from textbench.featurizers._classifiers import CountClassifier
+from textbench.featurizers._parameters import check_parameters
+from textbench.featurizers.tfidf import TfIdf
 
 INPUT = "counts"
 ROLE = "classifier"

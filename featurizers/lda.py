@@ -13,9 +13,9 @@ import scipy.sparse as sp
 from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from featurizers._learned import LearnedArrays
-from featurizers._parameters import check_parameters
-from featurizers.counts import validated_counts
+from textbench.featurizers._learned import LearnedArrays
+from textbench.featurizers._parameters import check_parameters
+from textbench.featurizers.counts import validated_counts
 
 INPUT = "counts"
 ACCEPTS = {

@@ -14,8 +14,8 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.extmath import svd_flip
 from sklearn.utils.validation import check_is_fitted
 
-from featurizers._parameters import check_parameters
-from featurizers.tfidf_log2 import TfIdfLog2
+from textbench.featurizers._parameters import check_parameters
+from textbench.featurizers.tfidf_log2 import TfIdfLog2
 
 INPUT = "counts"
 ACCEPTS = {"n_components": "[1, inf)"}

@@ -16,10 +16,10 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import svd_flip
 from sklearn.utils.validation import check_is_fitted
 
-from featurizers._parameters import check_parameters
-from featurizers.counts import Counts
-from featurizers.lsa_pca import leading_eigenvectors
-from featurizers.tfidf import TfIdf
+from textbench.featurizers._parameters import check_parameters
+from textbench.featurizers.counts import Counts
+from textbench.featurizers.lsa_pca import leading_eigenvectors
+from textbench.featurizers.tfidf import TfIdf
 
 INPUT = "counts"
 WEIGHTINGS = {"tfidf": TfIdf, "counts": Counts}

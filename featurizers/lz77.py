@@ -13,8 +13,8 @@ from optuna.distributions import BaseDistribution
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from featurizers._compressive_kernels import kernel
-from featurizers._compressive_tokens import (
+from textbench.featurizers._compressive.kernels import kernel
+from textbench.featurizers._compressive.tokens import (
     count_entries,
     find_entries,
     index_of,
@@ -22,8 +22,8 @@ from featurizers._compressive_tokens import (
     read_documents,
     table_of,
 )
-from featurizers._learned import LearnedArrays
-from featurizers._parameters import check_parameters
+from textbench.featurizers._learned import LearnedArrays
+from textbench.featurizers._parameters import check_parameters
 
 INPUT = "tokens"
 PAPER = "compressive-features-2013"

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from optuna.distributions import BaseDistribution
 
-from featurizers._classifiers import CountClassifier
+from textbench.featurizers._classifiers import CountClassifier
 
 INPUT = "counts"
 ROLE = "classifier"

@@ -12,9 +12,9 @@ import scipy.special
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 from sklearn.naive_bayes import MultinomialNB
 
-from featurizers._classifiers import WEIGHTINGS, LinearCountClassifier
-from featurizers._parameters import check_parameters
-from featurizers.counts import validated_counts
+from textbench.featurizers._classifiers import WEIGHTINGS, LinearCountClassifier
+from textbench.featurizers._parameters import check_parameters
+from textbench.featurizers.counts import validated_counts
 
 INPUT = "counts"
 ROLE = "classifier"

@@ -13,8 +13,8 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
-from featurizers._classifiers import LinearCountClassifier
-from featurizers._parameters import check_parameters
+from textbench.featurizers._classifiers import LinearCountClassifier
+from textbench.featurizers._parameters import check_parameters
 
 INPUT = "counts"
 ROLE = "classifier"

@@ -17,9 +17,9 @@ from sklearn.decomposition import NMF, non_negative_factorization
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from featurizers._parameters import check_parameters
-from featurizers.counts import Counts
-from featurizers.tfidf import TfIdf
+from textbench.featurizers._parameters import check_parameters
+from textbench.featurizers.counts import Counts
+from textbench.featurizers.tfidf import TfIdf
 
 INPUT = "counts"
 WEIGHTINGS = {"tfidf": TfIdf, "counts": Counts}

@@ -7,8 +7,8 @@ from typing import Any
 
 from optuna.distributions import BaseDistribution, IntDistribution
 
-from featurizers._paragraph_vectors import ParagraphVectors
-from featurizers._parameters import check_parameters
+from textbench.featurizers._paragraph_vectors import ParagraphVectors
+from textbench.featurizers._parameters import check_parameters
 
 INPUT = "tokens"
 PAPER = "scdv-2017"

@@ -17,10 +17,10 @@ from optuna.distributions import (
 )
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from featurizers._gaussian_mixture import fit_mixture
-from featurizers._learned import LearnedArrays
-from featurizers._parameters import check_parameters
-from featurizers._word_vectors import (
+from textbench.featurizers._gaussian_mixture import fit_mixture
+from textbench.featurizers._learned import LearnedArrays
+from textbench.featurizers._parameters import check_parameters
+from textbench.featurizers._word_vectors import (
     ClusterSums,
     blocks,
     cluster_sums,
@@ -29,7 +29,7 @@ from featurizers._word_vectors import (
     smoothed_idf,
     stack,
 )
-from featurizers.counts import validated_counts
+from textbench.featurizers.counts import validated_counts
 
 INPUT = "counts"
 NEEDS = ("word_vectors",)

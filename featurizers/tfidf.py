@@ -14,8 +14,8 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.utils.validation import check_is_fitted
 
-from featurizers._parameters import check_parameters
-from featurizers.counts import validated_counts
+from textbench.featurizers._parameters import check_parameters
+from textbench.featurizers.counts import validated_counts
 
 INPUT = "counts"
 ACCEPTS = {"norm": ("l2", "l1", None)}

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
-from featurizers.counts import validated_counts
+from textbench.featurizers.counts import validated_counts
 
 INPUT = "counts"
 SEARCH_SPACE: dict[str, BaseDistribution] = {}

@@ -8,17 +8,17 @@ from typing import Any
 from prefect import flow
 from prefect.states import State
 
-from flows.cells import Cell, Protocol, Request, plan
-from flows.doubt import documents_95
-from flows.engine import execute, n_workers, sweep_id
-from flows.home import home_folder
-from flows.recording import Recorder
-from flows.results.index import Index
-from flows.results.rows import result_row, row
-from flows.run_names import run_name
-from flows.spool import Entry
-from tasks.leftovers import remove_leftovers
-from tasks.store import Store
+from textbench.flows.plan.cell import Cell, Protocol, Request, plan
+from textbench.flows.results.doubt import documents_95
+from textbench.flows.results.index import Index
+from textbench.flows.results.rows import result_row, row
+from textbench.flows.run.engine import execute, n_workers, sweep_id
+from textbench.flows.run.outbox import Entry
+from textbench.flows.run.recorder import Recorder
+from textbench.flows.run.run_names import run_name
+from textbench.flows.run.workspace import home_folder
+from textbench.tasks.storage.garbage import remove_leftovers
+from textbench.tasks.storage.store import Store
 
 
 @flow(name="benchmark", flow_run_name=lambda: run_name("datasets", "methods"), log_prints=False)
@@ -45,7 +45,7 @@ def benchmark(
 
     With `timed` cells run one at a time, and like with `fresh` nothing stored before is used.
     `time_limit` (seconds) and `memory_limit` (megabytes) hold for each computation. The others are those of
-    `flows.cells.Request`. The run fails when a cell fails; the other cells are finished first.
+    `flows.plan.cell.Request`. The run fails when a cell fails; the other cells are finished first.
     """
     home = home_folder()
     cells = plan(Request(

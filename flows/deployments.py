@@ -14,19 +14,20 @@ from prefect import flow
 from prefect.states import Failed, State
 from pydantic import Field
 
-from flows import artifacts, rankings
-from flows import benchmark as sweeps
-from flows import label_budget as budgets_flow
-from flows import retrieval as retrieval_flow
-from flows.cells import Protocol, Request, plan
-from flows.curves import curve_arguments, plan_curves
-from flows.deployment_names import FORM as NAME
-from flows.engine import task_runner
-from flows.home import folder_tag, home_folder
-from flows.run_names import run_name
-from flows.suites import Part, read_suite
-from tasks import InputError, catalogue
-from tasks.rankers import names as ranker_names
+from textbench.flows import benchmark as sweeps
+from textbench.flows import label_budget as budgets_flow
+from textbench.flows import retrieval as retrieval_flow
+from textbench.flows.plan.cell import Protocol, Request, plan
+from textbench.flows.plan.learning_curves import curve_arguments, plan_curves
+from textbench.flows.plan.suites import Part, read_suite
+from textbench.flows.results import rankings
+from textbench.flows.run import prefect_page
+from textbench.flows.run.engine import task_runner
+from textbench.flows.run.run_names import run_name
+from textbench.flows.run.workspace import folder_tag, home_folder
+from textbench.flows.servers.deployment_names import FORM as NAME
+from textbench.tasks import InputError, catalogue
+from textbench.tasks.rankers import names as ranker_names
 
 PROTOCOLS_OWN = "the protocol's"
 
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     RankerName: TypeAlias = str
     Probe: TypeAlias = str
 else:
-    from evaluation.probes import PROBES
+    from textbench.evaluation.probes.catalogue import PROBES
 
     DataSet = Literal[tuple(catalogue.datasets())]
     Method = Literal[tuple(catalogue.methods())]
@@ -168,22 +169,22 @@ def retrieval(
 def shown(title: str, planned: Callable[[], Sequence[Any]], run: Callable[[], State[Any]]) -> State[Any]:
     """Run a flow with its progress shown, then show its results; input that no form can refuse fails the run."""
     try:
-        with artifacts.watched(len(planned())) as rows:
+        with prefect_page.watched(len(planned())) as rows:
             state = run()
     except InputError as error:
         return Failed(message=str(error))
-    artifacts.publish(home_folder(), rows, title, NAME)
+    prefect_page.publish(home_folder(), rows, title, NAME)
     return state
 
 
 def deployments(home: Path, cron: str | None = None, ending: str = "") -> "list[RunnerDeployment]":
     """Return the four deployments of a results folder; `nightly` has the schedule `cron` (UTC), unless it is None.
 
-    Their names end in `ending` (`flows.deployment_names`).
+    Their names end in `ending` (`flows.servers.deployment_names`).
     """
     from prefect.flows import EntrypointType
 
-    from flows.nightly import nightly
+    from textbench.flows.nightly import nightly
 
     asked: dict[Any, dict[str, Any]] = {
         benchmark: {"tags": ["classification"]},

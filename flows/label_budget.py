@@ -1,7 +1,7 @@
 """The flow `label_budget`: how good each method is when only some of the training documents have labels.
 
 Features are learnt on all training texts, without labels; the probe and its C see the labels of the budget alone. The
-draws are nested and the same for every method (`evaluation.budgets`).
+draws are nested and the same for every method (`evaluation.probes.budgets`).
 """
 
 import hashlib
@@ -14,19 +14,19 @@ from typing import Any
 from prefect import flow
 from prefect.states import State
 
-from flows.cells import Cell, Protocol, Request
-from flows.curves import Curve, plan_curves, summarise
-from flows.engine import execute, n_workers
-from flows.home import home_folder
-from flows.recording import Recorder
-from flows.results.index import Index
-from flows.results.rows import result_row, row
-from flows.run_names import run_name
-from flows.spool import Entry, curve_entry
-from tasks.files import write_json
-from tasks.leftovers import remove_leftovers
-from tasks.store import Store
-from tasks.tracking import ATTEMPT_TAG, CELL_TAG, KIND_TAG, git_commit
+from textbench.flows.plan.cell import Cell, Protocol, Request
+from textbench.flows.plan.learning_curves import Curve, plan_curves, summarise
+from textbench.flows.results.index import Index
+from textbench.flows.results.rows import result_row, row
+from textbench.flows.run.engine import execute, n_workers
+from textbench.flows.run.outbox import Entry, curve_entry
+from textbench.flows.run.recorder import Recorder
+from textbench.flows.run.run_names import run_name
+from textbench.flows.run.workspace import home_folder
+from textbench.tasks.storage.files import write_json
+from textbench.tasks.storage.garbage import remove_leftovers
+from textbench.tasks.storage.store import Store
+from textbench.tasks.tracking.tracker import ATTEMPT_TAG, CELL_TAG, KIND_TAG, git_commit
 
 
 @flow(name="label_budget", flow_run_name=lambda: run_name("datasets", "methods"), log_prints=False)
@@ -48,8 +48,8 @@ def label_budget(
 ) -> State[Any]:
     """Run every method at every label budget of every draw, and record a curve a method in MLflow.
 
-    `stratified` draws each class in proportion. The others are those of `flows.cells.Request`. Cells that are stored
-    are not computed again. The run fails when a cell fails; the other cells are finished first.
+    `stratified` draws each class in proportion. The others are those of `flows.plan.cell.Request`. Cells that are
+    stored are not computed again. The run fails when a cell fails; the other cells are finished first.
     """
     home = home_folder()
     request = Request(
@@ -113,7 +113,7 @@ class CurveRecorder(Recorder[Cell]):
     def _record_runs(
         self, dataset: str, curves: Sequence[Curve], cell: Cell, picture: Path
     ) -> list[str | None]:
-        from flows.curve_figure import draw
+        from textbench.flows.plots.curves import draw
 
         picture.parent.mkdir(parents=True, exist_ok=True)
         draw(curves, picture)

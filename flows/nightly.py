@@ -8,15 +8,16 @@ from prefect import flow
 from prefect.artifacts import create_markdown_artifact
 from prefect.states import Failed, State
 
-from flows import artifacts, nights
-from flows import benchmark as sweeps
-from flows.cells import Request, plan
-from flows.deployments import QUICK, DataSets, Methods, Protocols, Seeds, Trials, about
-from flows.engine import task_runner
-from flows.home import home_folder
-from flows.run_names import run_name
-from flows.words import counted
-from tasks import InputError
+from textbench.flows import benchmark as sweeps
+from textbench.flows.deployments import QUICK, DataSets, Methods, Protocols, Seeds, Trials, about
+from textbench.flows.plan.cell import Request, plan
+from textbench.flows.results import regressions
+from textbench.flows.run import prefect_page
+from textbench.flows.run.engine import task_runner
+from textbench.flows.run.run_names import run_name
+from textbench.flows.run.workspace import home_folder
+from textbench.flows.tables.words import counted
+from textbench.tasks import InputError
 
 NAME = "nightly"
 
@@ -43,15 +44,15 @@ def nightly(
     begun = time.time()
     try:
         cells = plan(Request(**asked))
-        with artifacts.watched(len(cells)) as rows:
+        with prefect_page.watched(len(cells)) as rows:
             state = sweeps.benchmark.fn(**asked, timed=True, fresh=True)
     except InputError as error:
         return Failed(message=str(error))
-    artifacts.publish(home, rows, "Tonight", NAME)
-    tonight = nights.keep(home, asked, cells, rows, begun)
-    last = nights.last_night(home, tonight)
-    changes = nights.compare(last, tonight) if last else []
-    text = nights.report(last, tonight, changes, slower)
+    prefect_page.publish(home, rows, "Tonight", NAME)
+    tonight = regressions.keep(home, asked, cells, rows, begun)
+    last = regressions.last_night(home, tonight)
+    changes = regressions.compare(last, tonight) if last else []
+    text = regressions.report(last, tonight, changes, slower)
     create_markdown_artifact(text, key="nightly", description="Tonight against the last night")
     n_worse = sum(change.is_worse() or change.is_slower(slower) for change in changes)
     if n_worse and not state.is_failed():

@@ -8,15 +8,15 @@ from typing import Any
 from prefect import flow
 from prefect.states import State
 
-from flows.engine import execute, n_workers, sweep_id
-from flows.home import home_folder
-from flows.rankings import TRIALS, Cell, Protocol, Request, index, plan, result_row, row
-from flows.recording import Recorder
-from flows.run_names import run_name
-from tasks.leftovers import remove_leftovers
-from tasks.retrieve import N_FOLDS
-from tasks.store import Artifact, Store
-from tasks.tracking import KIND_TAG, RETRIEVAL
+from textbench.flows.results.rankings import TRIALS, Cell, Protocol, Request, index, plan, result_row, row
+from textbench.flows.run.engine import execute, n_workers, sweep_id
+from textbench.flows.run.recorder import Recorder
+from textbench.flows.run.run_names import run_name
+from textbench.flows.run.workspace import home_folder
+from textbench.tasks.retrieve import N_FOLDS
+from textbench.tasks.storage.garbage import remove_leftovers
+from textbench.tasks.storage.store import Artifact, Store
+from textbench.tasks.tracking.tracker import KIND_TAG, RETRIEVAL
 
 
 @flow(name="retrieval", flow_run_name=lambda: run_name("collections", "rankers"), log_prints=False)
@@ -35,8 +35,8 @@ def retrieval(
 ) -> State[Any]:
     """Rank every collection by every ranker, once a seed, and record each result in MLflow.
 
-    With `fresh` nothing stored before is used; the others are those of `flows.rankings.Request`. The run fails when a
-    cell fails; the other cells are finished first.
+    With `fresh` nothing stored before is used; the others are those of `flows.results.rankings.Request`. The run
+    fails when a cell fails; the other cells are finished first.
     """
     home = home_folder()
     cells = plan(Request(collections, rankers, seeds, protocol, trials, n_folds, judgments, rule, own))

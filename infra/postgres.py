@@ -10,9 +10,9 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from flows import ports
-from flows.ports import HOST
-from tasks import InputError
+from textbench.flows.servers import ports
+from textbench.flows.servers.ports import HOST
+from textbench.tasks import InputError
 
 DATABASES = Path(__file__).resolve().with_name("databases.sql")
 USER = "textbench"

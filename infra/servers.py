@@ -24,12 +24,12 @@ from typing import Any
 
 import psutil
 
-from flows import ports
-from flows.ports import HOST
 from infra import postgres
 from infra.postgres import ServerError
-from tasks import InputError
-from tasks.files import write_json
+from textbench.flows.servers import ports
+from textbench.flows.servers.ports import HOST
+from textbench.tasks import InputError
+from textbench.tasks.storage.files import write_json
 
 INFRA = Path(__file__).resolve().parent
 FOLDER_VARIABLE = "TEXTBENCH_SERVERS"

@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tasks.datasets import Corpus
-from tasks.recipe import Reference, refer
+from textbench.tasks.datasets import Corpus
+from textbench.tasks.storage.recipe import Reference, refer
 
 if TYPE_CHECKING:
-    from tasks.store import Job
+    from textbench.tasks.storage.store import Job
 
 
 def reference(corpus: Reference) -> Reference:
     """Return the audit artifact of a stored corpus: audit.json."""
-    return refer("tasks.audit:compute", {}, {"corpus": corpus})
+    return refer("textbench.tasks.audit:compute", {}, {"corpus": corpus})
 
 
 def compute(job: Job) -> None:
     """Audit the stored corpus."""
-    from tasks.ingest import read_corpus
+    from textbench.tasks.ingest import read_corpus
 
     job.save_json("audit", audit(read_corpus(job.open("corpus"))))
 
@@ -42,7 +42,7 @@ def audit(corpus: Corpus) -> dict[str, Any]:
     - `conflicts`: `texts` that occur under several labels in the corpus, and the `documents` that carry them.
     - `untrained`: test `documents` whose class has no training document, and the names of these `classes`.
     - `ceilings`: metric -> bound on what a method reaches that gives equal texts equal answers and knows the
-      trained classes only (`evaluation.ceilings`).
+      trained classes only (`evaluation.metrics.ceilings`).
 
     Where documents have several labels, a class is one of these, copies and conflicts compare whole sets of
     labels, a document is untrained if any of its labels is, and two more findings stand there:
@@ -135,7 +135,7 @@ def _labels(documents: Iterable[tuple[str, Hashable]]) -> dict[str, set[Hashable
 
 
 def _ceilings(corpus: Corpus) -> dict[str, float]:
-    from evaluation.ceilings import ceilings, multilabel_ceilings
+    from textbench.evaluation.metrics.ceilings import ceilings, multilabel_ceilings
 
     group: dict[str, int] = {}
     groups = np.array([group.setdefault(text, len(group)) for text in corpus.test_texts], dtype=np.int64)

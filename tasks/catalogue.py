@@ -14,8 +14,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tasks import InputError
-from tasks.definitions import PROJECT
+from textbench.tasks import InputError
+from textbench.tasks.storage.definitions import PACKAGE, PROJECT
 
 METHODS = PROJECT / "featurizers"
 DATASETS = PROJECT / "tasks" / "datasets"
@@ -121,7 +121,7 @@ class Entry:
         return self.module == str(self.path)
 
     def code(self, *names: str) -> list[tuple[str, ...]]:
-        """Return these names of the file as what a recipe's function looks up by name (`tasks.recipe.refer`)."""
+        """Return these names of the file as what a recipe's function looks up by name (`recipe.refer`)."""
         return [(self.module, name) for name in names]
 
     def load(self) -> ModuleType:
@@ -260,7 +260,7 @@ def nearest(name: str, choices: Iterable[str]) -> str:
 
 
 def _list(folder: Path) -> dict[str, Entry]:
-    package = ".".join(folder.relative_to(PROJECT).parts)
+    package = ".".join((PACKAGE, *folder.relative_to(PROJECT).parts))
     files = sorted(path for path in folder.glob("*.py") if not path.name.startswith("_"))
     return {
         name: Entry(name, path, f"{package}.{path.stem}")

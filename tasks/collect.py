@@ -9,16 +9,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasks import InputError, catalogue
-from tasks.ingest import KNOWN
-from tasks.recipe import Reference, refer
+from textbench.tasks import InputError, catalogue
+from textbench.tasks.ingest import KNOWN
+from textbench.tasks.storage.recipe import Reference, refer
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from tasks.collections import Collection
-    from tasks.collections._own import OwnCollection
-    from tasks.store import Artifact, Job
+    from textbench.tasks.collections import Collection
+    from textbench.tasks.collections._user import OwnCollection
+    from textbench.tasks.storage.store import Artifact, Job
 
 # Ids of the library ir_datasets begin so; their data must be on this machine.
 LIBRARY = "irds:"
@@ -33,18 +33,18 @@ def reference(name: str) -> Reference:
     document, code) and corpus.json.
     """
     uses = [] if name.startswith(LIBRARY) else catalogue.collection(name).code("load", *map(str.upper, KNOWN))
-    return refer("tasks.collect:compute", {"dataset": name}, uses=uses, stage="ingest")
+    return refer("textbench.tasks.collect:compute", {"dataset": name}, uses=uses, stage="ingest")
 
 
 def own_reference(own: "OwnCollection") -> Reference:
     """Return the corpus artifact of the user's collection; a changed file is another artifact."""
     params = {"dataset": own.name, "own": asdict(own), "digest": own.digest()}
-    return refer("tasks.collect:compute", params, stage="ingest")
+    return refer("textbench.tasks.collect:compute", params, stage="ingest")
 
 
 def compute(job: "Job") -> None:
     """Load the collection and write its documents, queries and judgments, and what is known of it."""
-    from tasks.collections._own import OwnCollection
+    from textbench.tasks.collections._user import OwnCollection
 
     name = job.params["dataset"]
     if "own" in job.params:
@@ -64,12 +64,12 @@ def compute(job: "Job") -> None:
 def load(params: Mapping[str, Any]) -> "Collection":
     """Load the collection that a reference's parameters name. InputError as its reader raises it."""
     if "own" in params:
-        from tasks.collections import _own
+        from textbench.tasks.collections import _user
 
-        return _own.load(_own.OwnCollection(**params["own"]))
+        return _user.load(_user.OwnCollection(**params["own"]))
     name = params["dataset"]
     if name.startswith(LIBRARY):
-        from tasks.collections import _ir_datasets
+        from textbench.tasks.collections import _ir_datasets
 
         return _ir_datasets.load(name.removeprefix(LIBRARY))
     return catalogue.collection(name).load().load()
@@ -109,7 +109,7 @@ def read_judged(corpus: "Artifact", policy: str) -> Judged:
     """Return what a stored collection can be scored on. Raises InputError if no query has a relevant document."""
     import numpy as np
 
-    from tasks.collections import gain
+    from textbench.tasks.collections import gain
 
     about = corpus.json("corpus")
     documents, queries = (corpus.table(part, ["id"])["id"].to_pylist() for part in ("train", "test"))

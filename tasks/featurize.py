@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from tasks import InputError, catalogue, word_vectors
-from tasks.recipe import Reference, refer
+from textbench.tasks import InputError, catalogue, word_vectors
+from textbench.tasks.storage.recipe import Reference, refer
 
 if TYPE_CHECKING:
     import numpy as np
     from scipy.sparse import csr_matrix
 
-    from tasks.store import Artifact, Job
+    from textbench.tasks.storage.store import Artifact, Job
 
 
 INPUTS = ("counts", "tokens")  # what a method may read
@@ -25,7 +25,7 @@ def reference(vectors: Reference, method: str, params: Mapping[str, Any], seed: 
     an artifact of their own, which every method and setting that does not change them shares. What reads labels is
     fitted by `tasks.labelled_features`.
     """
-    from tasks import labelled_features
+    from textbench.tasks import labelled_features
 
     if labelled_features.reads_labels(method, params):
         return labelled_features.reference(vectors, method, params, seed)
@@ -40,7 +40,7 @@ def reference(vectors: Reference, method: str, params: Mapping[str, Any], seed: 
         inputs["word_vectors"] = word_vectors.reference(vectors, training, seed)
     elif len(own) < len(params):
         raise InputError(f"{entry.name} needs no word vectors, got {', '.join(params.keys() - own.keys())}")
-    return refer("tasks.featurize:compute", recipe, inputs, entry.code("build", "INPUT", "NEEDS"))
+    return refer("textbench.tasks.featurize:compute", recipe, inputs, entry.code("build", "INPUT", "NEEDS"))
 
 
 def uses(method: str, params: Mapping[str, Any]) -> list[tuple[str, ...]]:
@@ -49,7 +49,7 @@ def uses(method: str, params: Mapping[str, Any]) -> list[tuple[str, ...]]:
     found = entry.code("build", "INPUT", "NEEDS")
     if "word_vectors" in entry.constant("NEEDS", ()):
         trainer = params.get(f"{PREFIX}trainer", word_vectors.TRAINER)
-        found.append(("tasks.word_vectors", "TRAINERS", trainer))
+        found.append(("textbench.tasks.word_vectors", "TRAINERS", trainer))
     return found
 
 

@@ -5,16 +5,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tasks import catalogue
-from tasks.recipe import Reference, refer
+from textbench.tasks import catalogue
+from textbench.tasks.storage.recipe import Reference, refer
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow
     from scipy.sparse import csr_matrix
 
-    from tasks.datasets import Corpus
-    from tasks.store import Artifact, Job, Store
+    from textbench.tasks.datasets import Corpus
+    from textbench.tasks.storage.store import Artifact, Job, Store
 
 # What a data set's file says of its origin, there in capitals.
 KNOWN = ("source", "sha256", "licence", "citation")
@@ -29,7 +29,9 @@ def reference(dataset: str) -> Reference:
     """
     entry = catalogue.dataset(dataset)
     return refer(
-        "tasks.ingest:compute", {"dataset": dataset}, uses=entry.code("load", *map(str.upper, KNOWN))
+        "textbench.tasks.ingest:compute",
+        {"dataset": dataset},
+        uses=entry.code("load", *map(str.upper, KNOWN)),
     )
 
 
@@ -130,7 +132,7 @@ def _columns(texts: list[str], targets: Any, ids: list[str] | None) -> dict[str,
 
 def read_corpus(corpus: "Artifact") -> "Corpus":
     """Return a stored corpus."""
-    from tasks.datasets import Corpus
+    from textbench.tasks.datasets import Corpus
 
     about = corpus.json("corpus")
     train, test = corpus.table("train"), corpus.table("test")

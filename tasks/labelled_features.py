@@ -9,11 +9,11 @@ to no method.
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from tasks import InputError, catalogue, featurize
-from tasks.recipe import Reference, refer
+from textbench.tasks import InputError, catalogue, featurize
+from textbench.tasks.storage.recipe import Reference, refer
 
 if TYPE_CHECKING:
-    from tasks.store import Job
+    from textbench.tasks.storage.store import Job
 
 
 def reads_labels(method: str, params: Mapping[str, Any]) -> bool:
@@ -37,13 +37,17 @@ def reference(vectors: Reference, method: str, params: Mapping[str, Any], seed: 
     recipe = {"method": method, "params": dict(params), "seed": seed if entry.is_seeded else None}
     inputs = {"vectors": vectors, "corpus": vectors.inputs["corpus"]}
     return refer(
-        "tasks.labelled_features:compute", recipe, inputs, entry.code("build", "INPUT"), stage="featurize"
+        "textbench.tasks.labelled_features:compute",
+        recipe,
+        inputs,
+        entry.code("build", "INPUT"),
+        stage="featurize",
     )
 
 
 def compute(job: "Job") -> None:
     """Fit the method to the training documents and their classes; write what `tasks.featurize` writes."""
-    from tasks.ingest import read_targets
+    from textbench.tasks.ingest import read_targets
 
     vectors, params, seed = job.open("vectors"), job.params["params"], job.params["seed"]
     module = catalogue.method(job.params["method"]).load()

@@ -5,7 +5,8 @@ import traceback
 from collections.abc import Mapping
 from typing import Any
 
-from tasks import InputError, catalogue, isolate
+from textbench.tasks import InputError, catalogue
+from textbench.tasks.storage import isolate
 
 
 def check(path: str) -> None:
@@ -14,7 +15,7 @@ def check(path: str) -> None:
     It is loaded in a process of its own, for loading runs it.
     """
     try:
-        fault = isolate.run("tasks.method_files:examine", {"path": path})["fault"]
+        fault = isolate.run("textbench.tasks.method_files:examine", {"path": path})["fault"]
     except isolate.CellError as error:
         fault = f"{path} cannot be loaded: {error}"
     if fault:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
-from tasks import InputError, catalogue
+from textbench.tasks import InputError, catalogue
 
 # Rankers that stand on a representation are not asked for by their own names.
 COSINE, MIXED, SOFTMAX = "cosine", {"lm": "lm_features", "mb": "mb_features"}, "lm_pv"
@@ -86,7 +86,7 @@ def parse(text: str) -> Ranker:
 
 
 def _module(stem: str) -> str:
-    return f"evaluation.rankers.{stem}"
+    return f"textbench.evaluation.rankers.{stem}"
 
 
 def _nearest(text: str) -> str:

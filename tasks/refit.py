@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from tasks import InputError, evaluate, featurize, vectorize
-from tasks.recipe import Reference, refer
+from textbench.tasks import InputError, featurize, predict, vectorize
+from textbench.tasks.storage.recipe import Reference, refer
 
 if TYPE_CHECKING:
-    from tasks.store import Job
+    from textbench.tasks.storage.store import Job
 
 
 def reference(result: Reference) -> Reference:
@@ -21,10 +21,12 @@ def reference(result: Reference) -> Reference:
         )
     corpus, choice = result.inputs["corpus"], result.inputs["choice"]
     dataset = corpus.params.get("dataset", "own")
-    every = refer("tasks.refit:gather", {"dataset": dataset}, {"corpus": corpus}, stage="every_document")
+    every = refer(
+        "textbench.tasks.refit:gather", {"dataset": dataset}, {"corpus": corpus}, stage="every_document"
+    )
     vectors = vectorize.reference(every, result.inputs["vectors"].params["rule"], False)
     inputs = {"corpus": every, "vectors": vectors, "choice": choice, "result": result}
-    return refer("tasks.refit:compute", result.params, inputs, evaluate.uses(choice))
+    return refer("textbench.tasks.refit:compute", result.params, inputs, predict.uses(choice))
 
 
 def gather(job: "Job") -> None:
@@ -32,8 +34,8 @@ def gather(job: "Job") -> None:
     import numpy as np
     from scipy.sparse import vstack
 
-    from tasks.datasets import Corpus
-    from tasks.ingest import KNOWN, read_corpus, write_corpus
+    from textbench.tasks.datasets import Corpus
+    from textbench.tasks.ingest import KNOWN, read_corpus, write_corpus
 
     given, about = read_corpus(job.open("corpus")), job.open("corpus").json("corpus")
     parts = (given.train_targets, given.test_targets)
@@ -52,9 +54,9 @@ def gather(job: "Job") -> None:
 
 def compute(job: "Job") -> None:
     """Fit the classifier to all documents; thresholds of several labels are settings, and stay those of the run."""
-    from tasks.ingest import read_targets
+    from textbench.tasks.ingest import read_targets
 
-    documents, build = evaluate.training(job)
+    documents, build = predict.training(job)
     targets, result = read_targets(job.open("corpus"), "train"), job.open("result")
     classifier = build().fit(documents("train"), targets)
     if targets.ndim == 2 and job.params["probe"]:

@@ -8,17 +8,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasks import InputError, featurize, rankers
-from tasks.collect import read_judged
-from tasks.recipe import Reference, refer
+from textbench.tasks import InputError, featurize, rankers
+from textbench.tasks.collect import read_judged
+from textbench.tasks.storage.recipe import Reference, refer
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from evaluation.rankers import Index
-    from evaluation.ranking_measures import Ranked
-    from tasks.collect import Judged
-    from tasks.store import Artifact, Job
+    from textbench.evaluation.metrics.ranked_retrieval import Ranked
+    from textbench.evaluation.rankers import Index
+    from textbench.tasks.collect import Judged
+    from textbench.tasks.storage.store import Artifact, Job
 
 N_FOLDS = 5
 
@@ -46,7 +46,7 @@ def reference(
     (what was chosen for each fold, every candidate with its MAP on all queries, what was left out), run.txt and
     qrels.txt in TREC's formats.
     """
-    from tasks import catalogue
+    from textbench.tasks import catalogue
 
     features = features_reference(vectors, ranker, seed)
     inputs = {"corpus": corpus, "vectors": vectors} | ({"features": features} if features else {})
@@ -61,14 +61,14 @@ def reference(
     if ranker.method:
         uses += featurize.uses(ranker.method, ranker.params)
         uses += catalogue.method(ranker.method).code("SEARCH_SPACE")
-    return refer("tasks.retrieve:compute", params, inputs, uses)
+    return refer("textbench.tasks.retrieve:compute", params, inputs, uses)
 
 
 def compute(job: "Job") -> None:
     """Rank by every candidate, choose for each fold, and write rankings and measures."""
     import numpy as np
 
-    from evaluation.ranking_measures import average_precision, rank, tie_order
+    from textbench.evaluation.metrics.ranked_retrieval import average_precision, rank, tie_order
 
     ranker, corpus = rankers.parse(job.params["method"]), job.open("corpus")
     judged = read_judged(corpus, job.params["judgments"])
@@ -106,7 +106,7 @@ class _Model:
 
         import numpy as np
 
-        from tasks import catalogue
+        from textbench.tasks import catalogue
 
         self.job, self.ranker, self.rows = job, ranker, rows
         self._module = ranker.load()
@@ -131,7 +131,7 @@ class _Model:
         return self._module.score(self._index(params))
 
     def _index(self, params: Mapping[str, Any]) -> "Index":
-        from evaluation.rankers import Index
+        from textbench.evaluation.rankers import Index
 
         if self.ranker.method is None:
             return Index(self._documents, self._queries)
@@ -236,7 +236,7 @@ def on_border(space: Mapping[str, Any], chosen: list[dict[str, Any]]) -> list[st
 
 def _save(job: "Job", judged: "Judged", folds: "np.ndarray", rankings: "list[Ranked]") -> None:
     """Write run.txt and qrels.txt, and the measures of what they hold."""
-    from evaluation.ranking_measures import MEASURES, measure, qrels_lines, run_lines
+    from textbench.evaluation.metrics.ranked_retrieval import MEASURES, measure, qrels_lines, run_lines
 
     queries, names = list(judged.qrels), judged.document_ids
     run = {

@@ -5,12 +5,15 @@ A metric that is added or mended changes no result's key: `digest` says which me
 
 from typing import TYPE_CHECKING, Any
 
-from tasks.recipe import fingerprint
+from textbench.tasks.storage.recipe import fingerprint
 
 if TYPE_CHECKING:
-    from tasks.store import Artifact
+    from textbench.tasks.storage.store import Artifact
 
-TABLES = (("evaluation.metrics", "_METRICS"), ("evaluation.multilabel", "_METRICS"))
+TABLES = (
+    ("textbench.evaluation.metrics.single_label", "_METRICS"),
+    ("textbench.evaluation.metrics.multilabel", "_METRICS"),
+)
 
 
 def digest() -> str:
@@ -19,11 +22,11 @@ def digest() -> str:
 
 
 def metrics(result: "Artifact") -> dict[str, float]:
-    """Return every metric of a result of `tasks.evaluate`, by name: those of one label a document, or of several."""
-    from evaluation.by_example import QueryScores
-    from evaluation.metrics import score_classes, score_labels, score_neighbours
-    from evaluation.multilabel import score_multilabel
-    from tasks.ingest import targets_of
+    """Return every metric of a result of `tasks.predict`, by name: those of one label a document, or of several."""
+    from textbench.evaluation.metrics.multilabel import score_multilabel
+    from textbench.evaluation.metrics.query_by_example import QueryScores
+    from textbench.evaluation.metrics.single_label import score_classes, score_labels, score_neighbours
+    from textbench.tasks.ingest import targets_of
 
     table, scores = result.table("predictions", ["target", "predicted"]), result.array("scores")
     n_labels = scores.shape[1]

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import njit
 
-from tasks import InputError
-from tasks.skip_gram import training_documents
+from textbench.tasks import InputError
+from textbench.tasks.skip_gram import training_documents
 
 if TYPE_CHECKING:
-    from tasks.store import Job
+    from textbench.tasks.storage.store import Job
 
 FIRST_RATE, LAST_RATE = 0.025, 0.0001
 SMOOTHING = 0.75  # power of a term's frequency, to which it is drawn as a negative sample

@@ -8,12 +8,12 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from tasks import InputError
+from textbench.tasks import InputError
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from tasks.store import Artifact, Job
+    from textbench.tasks.storage.store import Artifact, Job
 
 # gensim reads no more than this many tokens of a sequence; the rest of a longer one would be lost without a word.
 LONGEST_SEQUENCE = 10_000

@@ -11,11 +11,11 @@ from prefect.cache_policies import CacheKeyFnPolicy
 from prefect.context import TaskRunContext
 from prefect.states import Completed
 
-from tasks import studies
-from tasks.cluster import leave_thread
-from tasks.isolate import CellError
-from tasks.recipe import Reference
-from tasks.store import Store
+from textbench.tasks import studies
+from textbench.tasks.storage.cluster import leave_thread
+from textbench.tasks.storage.isolate import CellError
+from textbench.tasks.storage.recipe import Reference
+from textbench.tasks.storage.store import Store
 
 
 def _key_if_stored(context: TaskRunContext, parameters: dict[str, Any]) -> str | None:

@@ -6,8 +6,8 @@ word in two before the list is asked; the halves go only if the list holds them 
 
 from __future__ import annotations
 
-from tasks import InputError
-from tasks.catalogue import nearest
+from textbench.tasks import InputError
+from textbench.tasks.catalogue import nearest
 
 STOP_LISTS = ("none", "scikit-learn", "smart", "nltk")
 

@@ -9,9 +9,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasks.recipe import Reference
-from tasks.remote import STUDIES, held
-from tasks.store import Job, Store
+from textbench.tasks.storage.recipe import Reference
+from textbench.tasks.storage.remote import STUDIES, held
+from textbench.tasks.storage.store import Job, Store
 
 if TYPE_CHECKING:
     import optuna
@@ -40,7 +40,8 @@ def record(store: Store, reference: Reference) -> None:
 def _write(address: str, job: Job, choice: dict[str, Any]) -> None:
     import optuna
 
-    from tasks import study, tune
+    from textbench.tasks import trial as study
+    from textbench.tasks import tune
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     name = study.journal_path(job).stem

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tasks import InputError, ngrams
-from tasks.catalogue import nearest
-from tasks.stopwords import STOP_LISTS, stop_words
+from textbench.tasks import InputError, ngrams
+from textbench.tasks.catalogue import nearest
+from textbench.tasks.stopwords import STOP_LISTS, stop_words
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-    from tasks.datasets import Corpus
+    from textbench.tasks.datasets import Corpus
 
 STEMMERS = ("none", "porter", "english")
 

@@ -4,8 +4,8 @@ import traceback
 from pathlib import Path
 from types import TracebackType
 
-from tasks import InputError
-from tasks.catalogue import OWN
+from textbench.tasks import InputError
+from textbench.tasks.catalogue import OWN
 
 FOLDER = "tracebacks"  # of the results folder
 MAX_CHARACTERS = 20_000

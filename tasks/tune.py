@@ -6,15 +6,15 @@ By cross-validation; where the corpus has validation documents of its own, on th
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from tasks import catalogue, featurize
-from tasks.recipe import Reference, refer
+from textbench.tasks import catalogue, featurize
+from textbench.tasks.storage.recipe import Reference, refer
 
 if TYPE_CHECKING:
     import numpy as np
     from scipy.sparse import csr_matrix
 
-    from evaluation.tuning import CVResult
-    from tasks.store import Job
+    from textbench.evaluation.probes.tuning import CVResult
+    from textbench.tasks.storage.store import Job
 
 # What a trial takes over from the study it belongs to.
 SHARED = ("method", "seed", "probe", "validation", "labels")
@@ -37,9 +37,9 @@ def reference(
     and the space that was searched (by parameter, as Optuna's JSON).
 
     Without `trials` and `seconds` the method keeps its defaults and only C is chosen. `validation` holds what
-    `evaluation.tuning.choose_c` is told beside its defaults; `fixed` are parameters of the method that are not
-    searched; `labels` (the arguments of `evaluation.budgets.labelled_documents`) are the labels that may be seen, all
-    if empty.
+    `evaluation.probes.tuning.choose_c` is told beside its defaults; `fixed` are parameters of the method that are not
+    searched; `labels` (the arguments of `evaluation.probes.budgets.labelled_documents`) are the labels that may be
+    seen, all if empty.
     """
     entry = catalogue.method(method)
     params = {
@@ -53,24 +53,27 @@ def reference(
         "labels": dict(labels or {}),
     }
     uses = [*_uses(params), *(entry.code("SEARCH_SPACE") if trials or seconds else ())]
-    return refer("tasks.tune:compute", params, {"corpus": corpus, "vectors": vectors}, uses)
+    return refer("textbench.tasks.tune:compute", params, {"corpus": corpus, "vectors": vectors}, uses)
 
 
 def _uses(params: Mapping[str, Any]) -> list[tuple[str, ...]]:
     """Return what is looked up by name: the method, the probe with its grids, the metric that tuning goes by."""
     uses = featurize.uses(params["method"], params["fixed"] if "fixed" in params else params["params"])
     if params["probe"] is not None:
-        uses.append(("evaluation.probes", "PROBES", params["probe"]))
-        uses += [("evaluation.tuning", table, params["probe"]) for table in ("C_GRIDS", "SETTING_GRIDS")]
+        uses.append(("textbench.evaluation.probes.catalogue", "PROBES", params["probe"]))
+        uses += [
+            ("textbench.evaluation.probes.tuning", table, params["probe"])
+            for table in ("C_GRIDS", "SETTING_GRIDS")
+        ]
     metric = params["validation"].get("metric")
-    uses.append(("evaluation.metrics", "_METRICS", metric or "accuracy"))
-    uses.append(("evaluation.multilabel", "_METRICS", metric or "micro_f1_zero"))
+    uses.append(("textbench.evaluation.metrics.single_label", "_METRICS", metric or "accuracy"))
+    uses.append(("textbench.evaluation.metrics.multilabel", "_METRICS", metric or "micro_f1_zero"))
     return uses
 
 
 def compute(job: "Job") -> None:
     """Search, then write the best trial (of equals the first) and all others beside it."""
-    from tasks.study import search
+    from textbench.tasks.trial import search
 
     trials, space = search(job)
     finished = [trial for trial in trials if trial["state"] == "complete"]
@@ -80,8 +83,8 @@ def compute(job: "Job") -> None:
 
 def direction(job: "Job") -> int:
     """Return 1 if the metric is better when higher, as the metrics are that are used by default, -1 if lower."""
-    from evaluation.metrics import METRICS
-    from evaluation.multilabel import MULTILABEL_METRICS
+    from textbench.evaluation.metrics.multilabel import MULTILABEL_METRICS
+    from textbench.evaluation.metrics.single_label import METRICS
 
     # A name that both tables hold points the same way in both.
     metric = job.params["validation"].get("metric")
@@ -94,7 +97,7 @@ def trial_reference(job: "Job", params: Mapping[str, Any], prune_below: list[flo
         "params": dict(params),
         "prune_below": prune_below,
     }
-    return refer("tasks.tune:cross_validate", recipe, job.inputs, _uses(recipe), stage="trial")
+    return refer("textbench.tasks.tune:cross_validate", recipe, job.inputs, _uses(recipe), stage="trial")
 
 
 def cross_validate(job: "Job") -> None:
@@ -111,7 +114,7 @@ def cross_validate(job: "Job") -> None:
     if job.params["probe"] is None:
         chosen = _score_classifier(job, rows, targets, arguments)
     else:
-        from evaluation.tuning import choose_c
+        from textbench.evaluation.probes.tuning import choose_c
 
         features = job.store.open(featurize.reference(job.inputs["vectors"], method, params, seed))
         X = chosen_rows(features.matrix("train"), rows)
@@ -120,7 +123,7 @@ def cross_validate(job: "Job") -> None:
 
 
 def _score_classifier(job: "Job", rows: Any, targets: Any, arguments: dict[str, Any]) -> "CVResult":
-    from evaluation.tuning import score_classifier
+    from textbench.evaluation.probes.tuning import score_classifier
 
     arguments.pop("c_grid", None)  # a protocol's, for its probe
     entry = catalogue.method(job.params["method"])
@@ -136,8 +139,8 @@ def _score_classifier(job: "Job", rows: Any, targets: Any, arguments: dict[str, 
 
 def labelled(job: "Job") -> "tuple[np.ndarray | csr_matrix, np.ndarray | None]":
     """Return the training targets that the job may see, and the rows of their documents; None if it sees all."""
-    from evaluation.budgets import labelled_documents
-    from tasks.ingest import read_targets
+    from textbench.evaluation.probes.budgets import labelled_documents
+    from textbench.tasks.ingest import read_targets
 
     targets = read_targets(job.open("corpus"), "train")
     if not job.params["labels"]:
@@ -154,7 +157,7 @@ def held_out(job: "Job", rows: "np.ndarray | None") -> list[int] | None:
     """
     import numpy as np
 
-    from tasks.ingest import read_validation
+    from textbench.tasks.ingest import read_validation
 
     validation = read_validation(job.open("corpus"))
     if validation is None:

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from tasks.recipe import Reference, refer
+from textbench.tasks.storage.recipe import Reference, refer
 
 if TYPE_CHECKING:
-    from tasks.store import Job
+    from textbench.tasks.storage.store import Job
 
 
 def reference(corpus: Reference, rule: Mapping[str, Any], transductive: bool) -> Reference:
@@ -16,13 +16,13 @@ def reference(corpus: Reference, rule: Mapping[str, Any], transductive: bool) ->
     csr (n_documents, n_terms).
     """
     params = {"rule": dict(rule), "transductive": transductive}
-    return refer("tasks.vectorize:compute", params, {"corpus": corpus})
+    return refer("textbench.tasks.vectorize:compute", params, {"corpus": corpus})
 
 
 def compute(job: "Job") -> None:
     """Tokenise both parts under the rule; the vocabulary comes from training texts, or from both if transductive."""
-    from tasks.ingest import read_corpus
-    from tasks.tokens import TokenRule, vectorize
+    from textbench.tasks.ingest import read_corpus
+    from textbench.tasks.tokens import TokenRule, vectorize
 
     corpus = read_corpus(job.open("corpus"))
     rule = TokenRule(**job.params["rule"])

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from featurizers._parameters import Rule
-from tasks import InputError
-from tasks.catalogue import nearest
-from tasks.recipe import Reference, refer
+from textbench.featurizers._parameters import Rule
+from textbench.tasks import InputError
+from textbench.tasks.catalogue import nearest
+from textbench.tasks.storage.recipe import Reference, refer
 
 # SCDV (EMNLP 2017), section 4.2; subsampling and the number of epochs are from its authors' code.
 DEFAULTS: dict[str, Any] = {
@@ -29,7 +29,10 @@ ACCEPTS: Mapping[str, str | tuple[str, ...]] = {
     "trainer": ("gensim", "shared"),
 }
 # gensim is what faithful protocols use.
-TRAINERS = {"gensim": "tasks.skip_gram:compute", "shared": "tasks.shared_negatives:compute"}
+TRAINERS = {
+    "gensim": "textbench.tasks.skip_gram:compute",
+    "shared": "textbench.tasks.shared_negatives:compute",
+}
 TRAINER = "gensim"
 
 

@@ -11,15 +11,21 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from textbench.tasks.storage.definitions import ROOMS
+
 PROJECT = Path(__file__).resolve().parent.parent
-MAIN = "import sys; from flows.cli import main; sys.argv[0] = 'textbench'; main()"
+MAIN = "import sys; from textbench.flows.cli import main; sys.argv[0] = 'textbench'; main()"
 
 
 def start(
     arguments: Sequence[str], home: Path, project: Path = PROJECT, variables: Mapping[str, str] | None = None
 ) -> "subprocess.Popen[str]":
     """Start `textbench ARGUMENTS` from the code in `project`, with its results in `home`."""
-    environment = os.environ | {"TEXTBENCH_HOME": str(home), "PYTHONPATH": str(project), "COLUMNS": "200"}
+    environment = os.environ | {
+        "TEXTBENCH_HOME": str(home),
+        "PYTHONPATH": str(project.parent),
+        "COLUMNS": "200",
+    }
     return subprocess.Popen(
         [sys.executable, "-c", MAIN, *arguments],
         env=environment | dict(variables or {}),
@@ -47,10 +53,11 @@ def textbench(
 
 def copied(folder: Path) -> Path:
     """Return a copy of the project in a folder, whose code a test may change."""
-    copy = folder / "copy"
-    for package in ("flows", "tasks", "featurizers", "evaluation"):
+    copy = folder / "copy" / "textbench"
+    for package in ROOMS:
         shutil.copytree(PROJECT / package, copy / package, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(PROJECT / "mlflow.yaml", copy)
+    for name in ("__init__.py", "mlflow.yaml"):
+        shutil.copy(PROJECT / name, copy)
     return copy
 
 

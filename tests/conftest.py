@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from flows import server
+from textbench.flows.servers import prefect_server
 
 HOME = Path(tempfile.mkdtemp(prefix="textbench-tests-"))
 # Prefect and MLflow read some of these when they are imported, so they are set before any test module is.
@@ -56,9 +56,9 @@ def own_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.fixture(scope="session", autouse=True)
 def shared_server() -> Iterator[None]:
     """Keep the Prefect server that a test starts for those after it, and stop it at the end."""
-    with server.hold(HOME):
+    with prefect_server.hold(HOME):
         yield
-    server.stop(HOME, everything=True)
+    prefect_server.stop(HOME, everything=True)
 
 
 @pytest.fixture(scope="session")

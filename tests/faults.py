@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.commands import MAIN, PROJECT, rows_of
+from tests.commands import MAIN, rows_of
 
 PATIENCE = 300.0  # seconds that a process may take to come to the moment it is stopped at
 HOOK = """
@@ -52,7 +52,7 @@ class Faults:
         (self.orders / "sitecustomize.py").write_text(HOOK)
         self.variables = {
             "TEXTBENCH_HOME": str(self.home),
-            "PYTHONPATH": f"{self.orders}:{PROJECT}",
+            "PYTHONPATH": str(self.orders),
             "FAULTS": str(self.orders),
             **variables,
         }

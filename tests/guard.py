@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
-from tasks import InputError
+from textbench.tasks import InputError
 
 HANG_SECONDS = 60  # of CPU, where a reader takes milliseconds
 MAX_CHARACTERS = 3000

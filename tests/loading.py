@@ -15,10 +15,10 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from scipy.sparse import issparse
 
-from tasks import InputError
-from tasks.datasets import Corpus
-from tasks.own_data import MISSING, OwnData, digest, load
 from tests.guard import no_hang
+from textbench.tasks import InputError
+from textbench.tasks.datasets import Corpus
+from textbench.tasks.sources.user_data import MISSING, UserData, digest, load
 
 # What `load` imports is imported before, so that no example pays for it or is seen to write byte code.
 for library in ("iterstrat.ml_stratifiers", "sklearn.model_selection"):
@@ -92,7 +92,7 @@ def outcome(path: Path, **options: Any) -> Outcome:
     is_watching = True
     try:
         with no_hang():
-            corpus = load(OwnData(str(path), **options), digest(path))
+            corpus = load(UserData(str(path), **options), digest(path))
     except InputError as error:
         refusal = str(error)
     finally:

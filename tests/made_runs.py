@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-import flows.claims
-from flows.cells import Request
-from flows.claims import Entry, choose, ledger
-from tasks.files import write_json
-from tasks.recipe import Reference
-from tasks.store import Job, Store
+import textbench.flows.referee.ledger
+from textbench.flows.plan.cell import Request
+from textbench.flows.referee.ledger import Entry, choose, ledger
+from textbench.tasks.storage.files import write_json
+from textbench.tasks.storage.recipe import Reference
+from textbench.tasks.storage.store import Job, Store
 
 CLASSES = ["alt.atheism", "sci.med", "sci.space"]
 FAITHFUL = {"protocol": "faithful", "paper": "scdv-2017"}
@@ -36,10 +36,12 @@ def empty_record(
 
     ceilings: of each data set, as none is computed; without them there is no impossible figure.
     """
-    patch.setattr(flows.claims, "_ceilings", lambda home, name: (ceilings or {}).get(name, {}))
+    patch.setattr(
+        textbench.flows.referee.ledger, "_ceilings", lambda home, name: (ceilings or {}).get(name, {})
+    )
     path = folder / "measured.csv"
-    path.write_text(",".join(flows.claims.COLUMNS) + "\n")
-    patch.setattr(flows.claims, "MEASURED", path)
+    path.write_text(",".join(textbench.flows.referee.ledger.COLUMNS) + "\n")
+    patch.setattr(textbench.flows.referee.ledger, "MEASURED", path)
     return path
 
 
@@ -99,7 +101,7 @@ def one_label(
     """A finished run on documents of one label, its metrics those of its predictions."""
     import numpy as np
 
-    from evaluation.metrics import score_labels
+    from textbench.evaluation.metrics.single_label import score_labels
 
     columns = {
         "document": list(range(len(target))),

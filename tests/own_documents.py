@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tasks import InputError
-from tasks.datasets import Corpus
-from tasks.own_data import OwnData, load
+from textbench.tasks import InputError
+from textbench.tasks.datasets import Corpus
+from textbench.tasks.sources.user_data import UserData, load
 
 DOCUMENTS = [("good film", "pos"), ("bad film", "neg"), ("", "neg"), ("fine, really\nfine", "pos")]
 CSV = 'label,text\npos,good film\nneg,bad film\nneg,\npos,"fine, really\nfine"\n'
@@ -24,7 +24,7 @@ def write(folder: Path, name: str, content: str | bytes) -> Path:
 
 
 def read(path: Path, **options: Any) -> Corpus:
-    return load(OwnData(str(path), **options))
+    return load(UserData(str(path), **options))
 
 
 def pairs(corpus: Corpus) -> list[tuple[str, str]]:

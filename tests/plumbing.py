@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tasks.recipe import Reference
-from tasks.store import Job
+from textbench.tasks.storage.recipe import Reference
+from textbench.tasks.storage.store import Job
 
 
 def numbers(params: dict[str, Any], stage: str = "numbers") -> Reference:
@@ -157,6 +157,6 @@ def make_noise(payload: dict[str, Any]) -> dict[str, Any]:
 
 def nest(payload: dict[str, Any]) -> dict[str, Any]:
     """Run a computation isolated once more, from inside a child."""
-    from tasks import isolate
+    from textbench.tasks.storage import isolate
 
     return isolate.run("tests.plumbing:process_id", {}) | {"outer": os.getpid()}

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import evaluation.rankers
-from evaluation.rankers import (
+import textbench.evaluation.rankers
+from textbench.evaluation.rankers import (
     Index,
     bm25,
     cosine,
@@ -23,7 +23,7 @@ from evaluation.rankers import (
     mb_features,
 )
 
-FILES = sorted(Path(evaluation.rankers.__file__).parent.glob("[!_]*.py"))
+FILES = sorted(Path(textbench.evaluation.rankers.__file__).parent.glob("[!_]*.py"))
 N_DOCUMENTS, N_QUERIES, N_TERMS = 40, 6, 30
 
 
@@ -73,7 +73,7 @@ def cosine_of(first: np.ndarray, second: np.ndarray) -> float:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 class TestContract:
     def test_file(self, path: Path) -> None:
-        module = importlib.import_module(f"evaluation.rankers.{path.stem}")
+        module = importlib.import_module(f"textbench.evaluation.rankers.{path.stem}")
         assert "Source:" in module.__doc__
         parameters = [
             p for p in inspect.signature(module.score).parameters.values() if p.kind is p.KEYWORD_ONLY
@@ -85,7 +85,7 @@ class TestContract:
         assert set(module.NEEDS) <= {"features", "term_vectors"}
 
     def test_scores(self, path: Path, index: Index) -> None:
-        module = importlib.import_module(f"evaluation.rankers.{path.stem}")
+        module = importlib.import_module(f"textbench.evaluation.rankers.{path.stem}")
         before = [
             table(index.documents), table(index.queries), index.document_features.copy(),
             index.query_features.copy(),
@@ -102,7 +102,7 @@ class TestContract:
         assert all(np.array_equal(first, second) for first, second in zip(before, after, strict=True))
 
     def test_the_order_of_documents_does_not_matter(self, path: Path, index: Index) -> None:
-        module = importlib.import_module(f"evaluation.rankers.{path.stem}")
+        module = importlib.import_module(f"textbench.evaluation.rankers.{path.stem}")
         order = np.random.default_rng(1).permutation(N_DOCUMENTS)
         shuffled = Index(
             index.documents[order], index.queries, index.document_features[order], index.query_features,

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from featurizers import complement_nb, knn, majority, nb, nb_svm, tfidf
-from featurizers._classifiers import CONSTANT
-from tasks import catalogue
+from textbench.featurizers import complement_nb, knn, majority, nb, nb_svm, tfidf
+from textbench.featurizers._classifiers import CONSTANT
+from textbench.tasks import catalogue
 
 METHODS = sorted(
-    entry.module.partition(".")[2]
+    entry.module.rpartition(".")[2]
     for entry in catalogue.methods().values()
     if entry.is_classifier and entry.constant("INPUT") == "counts"
 )
@@ -35,7 +35,7 @@ INDICATOR = np.column_stack([Y == 0, Y == 1, Y < 0, Y >= 0, Y != 1]).astype(np.i
 
 @pytest.fixture(params=METHODS)
 def module(request: pytest.FixtureRequest) -> Any:
-    return importlib.import_module(f"featurizers.{request.param}")
+    return importlib.import_module(f"textbench.featurizers.{request.param}")
 
 
 def test_classes_are_told_apart(module: Any) -> None:

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from featurizers._contract import CHECKS, Subject, dense
-from tasks import catalogue
+from textbench.featurizers._contract import CHECKS, Subject, dense
+from textbench.tasks import catalogue
 
 METHODS = catalogue.methods()
 REPRESENTATIONS = [name for name, entry in METHODS.items() if not entry.is_classifier]

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from featurizers import _compressive_index, _compressive_kernels
-from featurizers._contract import stored_and_read
-from featurizers.compressive import CompressiveKGrams, compression_path
-from featurizers.tfidf import TfIdf
+from textbench.featurizers._compressive import index, kernels
+from textbench.featurizers._contract import stored_and_read
+from textbench.featurizers.compressive import CompressiveKGrams, compression_path
+from textbench.featurizers.tfidf import TfIdf
 
 RNG = np.random.default_rng(30)
 SENTENCES = [
@@ -110,7 +110,7 @@ def test_order_of_the_documents_does_not_matter() -> None:
 def test_number_of_cores_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     results = []
     for cores in (1, 3):
-        for room in (_compressive_index, _compressive_kernels):
+        for room in (index, kernels):
             monkeypatch.setattr(room, "n_cores", lambda cores=cores: cores)
         method = CompressiveKGrams(pointer_cost=0.5, max_iter=20).fit(TRAIN)
         results.append((method.dictionary_, method.objective_))
@@ -233,14 +233,14 @@ def test_impossible_parameters_are_refused(params: dict[str, Any], message: str)
 @pytest.mark.parametrize("name", METHODS)
 def test_what_is_no_list_of_documents_is_refused(name: str, documents: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        importlib.import_module(f"featurizers.{name}").build().fit(documents)
+        importlib.import_module(f"textbench.featurizers.{name}").build().fit(documents)
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_corpus_too_large_to_index_is_refused_before_memory_is_asked_for(name: str) -> None:
     large = np.broadcast_to(np.int32(1), 500_000_000)  # 4 bytes
     with pytest.raises(ValueError, match=r"at most 2,147,483,647 .* got 2,500,000,000 \(500,000,000 words"):
-        importlib.import_module(f"featurizers.{name}").build().fit([large])
+        importlib.import_module(f"textbench.featurizers.{name}").build().fit([large])
 
 
 def test_numbers_after_strings_are_refused() -> None:
@@ -251,7 +251,7 @@ def test_numbers_after_strings_are_refused() -> None:
 
 @pytest.fixture(params=METHODS)
 def module(request: pytest.FixtureRequest) -> Any:
-    return importlib.import_module(f"featurizers.{request.param}")
+    return importlib.import_module(f"textbench.featurizers.{request.param}")
 
 
 @pytest.mark.parametrize("documents", [TRAIN, [[], []]], ids=["strings", "empty"])

@@ -7,14 +7,21 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import Bounds, LinearConstraint, milp, nnls
 
-from featurizers._compressive_admm import Relaxation, _level
-from featurizers._compressive_bound import lower_bound
-from featurizers._compressive_cover import cheapest_cover, cost_of, cover_with, usage_of
-from featurizers._compressive_index import ONCE, OUTSIDE, Index, build_index, canonical_order, concatenate
-from featurizers._compressive_kernels import shares
-from featurizers._compressive_projection import _solve, _system, project
-from featurizers._compressive_search import _distances, _gains, amortised_cover, improve
-from featurizers._compressive_solver import solve, word_prices
+from textbench.featurizers._compressive.admm import Relaxation, _level
+from textbench.featurizers._compressive.bound import lower_bound
+from textbench.featurizers._compressive.cover import cheapest_cover, cost_of, cover_with, usage_of
+from textbench.featurizers._compressive.index import (
+    ONCE,
+    OUTSIDE,
+    Index,
+    build_index,
+    canonical_order,
+    concatenate,
+)
+from textbench.featurizers._compressive.kernels import shares
+from textbench.featurizers._compressive.projection import _solve, _system, project
+from textbench.featurizers._compressive.search import _distances, _gains, amortised_cover, improve
+from textbench.featurizers._compressive.solver import solve, word_prices
 
 COSTS = np.arange(1.0, 6.0)
 PHRASES = ["in the case of", "as far as i know", "new york", "of the", "would you please tell me"]

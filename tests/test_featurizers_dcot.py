@@ -7,10 +7,10 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
-from featurizers import dcot
-from featurizers._dcot_kernels import multiply
-from featurizers._dcot_solvers import FirstLayer, deeper_layer, solve_positive_definite
-from featurizers.dcot import DenseCohortOfTerms, prototypes
+from textbench.featurizers import dcot
+from textbench.featurizers._dcot.kernels import multiply
+from textbench.featurizers._dcot.solvers import FirstLayer, deeper_layer, solve_positive_definite
+from textbench.featurizers.dcot import DenseCohortOfTerms, prototypes
 
 SOLVERS = ("primal", "dual", "cg")
 

@@ -6,7 +6,7 @@ from scipy.stats import multivariate_normal
 from sklearn.cluster import KMeans
 from sklearn.mixture import GaussianMixture
 
-from featurizers._gaussian_mixture import COVARIANCES, Mixture, cluster, fit_mixture, fit_tied
+from textbench.featurizers._gaussian_mixture import COVARIANCES, Mixture, cluster, fit_mixture, fit_tied
 
 RNG = np.random.default_rng(7)
 
@@ -114,7 +114,7 @@ def test_a_cluster_without_points_dies_and_the_others_do_not_notice(spherical: b
 def test_a_dead_cluster_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     labels = cluster(POINTS, 4, 0)[0]
     # k-means itself never leaves a cluster empty.
-    monkeypatch.setattr("featurizers._gaussian_mixture.cluster", lambda *_: (labels, None))
+    monkeypatch.setattr("textbench.featurizers._gaussian_mixture.cluster", lambda *_: (labels, None))
     with pytest.warns(RuntimeWarning, match="1 of 5 clusters lost all their terms"):
         fit_mixture(POINTS, 5, "tied")
 

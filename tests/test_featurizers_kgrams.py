@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from featurizers.kgrams import AllKGrams
+from textbench.featurizers.kgrams import AllKGrams
 
 RNG = np.random.default_rng(40)
 DOCUMENTS = [RNG.integers(12, size=n).astype(np.int32) for n in (30, 0, 1, 25, 4, 40, 18)]

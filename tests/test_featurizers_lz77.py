@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from featurizers.lz77 import Lz77
+from textbench.featurizers.lz77 import Lz77
 
 PAPER = [list("abcd"), list("ceab"), list("bce")]
 

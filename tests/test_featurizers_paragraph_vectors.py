@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from featurizers import _paragraph_vectors, pv_dbow, pv_dm
+from textbench.featurizers import _paragraph_vectors, pv_dbow, pv_dm
 
 RNG = np.random.default_rng(8)
 N_DOCUMENTS = 60
@@ -25,7 +25,7 @@ TRAIN, TEST = documents(N_DOCUMENTS), documents(10)
 
 @pytest.fixture(params=["pv_dm", "pv_dbow"])
 def module(request: pytest.FixtureRequest) -> ModuleType:
-    return importlib.import_module(f"featurizers.{request.param}")
+    return importlib.import_module(f"textbench.featurizers.{request.param}")
 
 
 def small(module: ModuleType, **params: Any) -> Any:

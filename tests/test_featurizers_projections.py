@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from featurizers import lsa_pca, lsi, tfidf, tfidf_log2
+from textbench.featurizers import lsa_pca, lsi, tfidf, tfidf_log2
 
 
 def topical_counts(

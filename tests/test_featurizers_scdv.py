@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from featurizers import scdv
-from featurizers._gaussian_mixture import fit_mixture
-from featurizers.tfidf import TfIdf
+from textbench.featurizers import scdv
+from textbench.featurizers._gaussian_mixture import fit_mixture
+from textbench.featurizers.tfidf import TfIdf
 
 RNG = np.random.default_rng(5)
 N_TERMS, N_DIMENSIONS, N_CLUSTERS = 40, 6, 4

@@ -5,8 +5,8 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import nnls
 
-from featurizers import lda, nmf, tfidf
-from featurizers.lda import proportions
+from textbench.featurizers import lda, nmf, tfidf
+from textbench.featurizers.lda import proportions
 
 RNG = np.random.default_rng(3)
 N_TERMS = 60

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from featurizers import binary, counts, frequency, tfidf, tfidf_log2
+from textbench.featurizers import binary, counts, frequency, tfidf, tfidf_log2
 
 # Three documents over four terms; the third term is in none of them, the second document is empty but for
 # term 0.

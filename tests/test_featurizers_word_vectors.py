@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from featurizers import avgvec, bowv, tfidf_avgvec, weight_boc
-from featurizers._contract import dense
-from featurizers.tfidf import TfIdf
+from textbench.featurizers import avgvec, bowv, tfidf_avgvec, weight_boc
+from textbench.featurizers._contract import dense
+from textbench.featurizers.tfidf import TfIdf
 
 METHODS = ["scdv", "bowv", "avgvec", "tfidf_avgvec", "weight_boc"]
 RNG = np.random.default_rng(6)
@@ -25,7 +25,7 @@ KNOWN = VECTORS.any(axis=1)
 
 @pytest.fixture(params=METHODS)
 def module(request: pytest.FixtureRequest) -> ModuleType:
-    return importlib.import_module(f"featurizers.{request.param}")
+    return importlib.import_module(f"textbench.featurizers.{request.param}")
 
 
 def small(module: ModuleType) -> Any:
@@ -76,7 +76,9 @@ def tokens(counts: sp.csr_matrix) -> list[list[int]]:
 
 @pytest.mark.parametrize("method", ["scdv", "bowv"])
 def test_counts_beyond_float32_are_refused_and_large_ones_change_no_direction(method: str) -> None:
-    fitted = small(importlib.import_module(f"featurizers.{method}")).fit(TRAIN, word_vectors=VECTORS)
+    fitted = small(importlib.import_module(f"textbench.featurizers.{method}")).fit(
+        TRAIN, word_vectors=VECTORS
+    )
     features = dense(fitted.transform(TEST))
     np.testing.assert_allclose(dense(fitted.transform(TEST * 1e13)), features, atol=1e-6)
     for factor in (1e19, 3e38):

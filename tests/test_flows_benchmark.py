@@ -17,11 +17,11 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from flows import benchmark as flow_module
-from flows import server as prefect_server
-from flows.server import folder
-from tasks.store import Store
 from tests.commands import PROJECT, copied, rows_of, start, textbench
+from textbench.flows import benchmark as flow_module
+from textbench.flows.servers import prefect_server
+from textbench.flows.servers.prefect_server import folder
+from textbench.tasks.storage.store import Store
 
 FIELDS = {
     "dataset", "method", "protocol", "seed", "params", "metrics", "seconds", "peak_mb", "run_id", "cached", "error",
@@ -103,7 +103,7 @@ def test_a_cached_run_gives_the_same_rows_and_imports_no_slow_library(
     imported = {
         line.rpartition("|")[2].strip() for line in errors.splitlines() if line.startswith("import time:")
     }
-    assert "flows.recording" in imported  # by the flow itself
+    assert "textbench.flows.run.recorder" in imported  # by the flow itself
     assert not imported & {"mlflow", "sklearn", "gensim", "optuna"}
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from flows.cells import Request, plan
-from tasks.catalogue import method, methods
 from tests.commands import PROJECT, copied, textbench
+from textbench.flows.plan.cell import Request, plan
+from textbench.tasks.catalogue import method, methods
 
 
 def test_a_read_only_folder_is_refused(tmp_path: Path) -> None:

@@ -6,9 +6,9 @@ from types import ModuleType
 import pytest
 from typer.testing import CliRunner
 
-from featurizers._contract import CHECKS, Subject, run_checks
-from flows.cli import app
-from tasks import InputError
+from textbench.featurizers._contract import CHECKS, Subject, run_checks
+from textbench.flows.cli import app
+from textbench.tasks import InputError
 
 METHOD = '''"""Counts again.
 
@@ -16,7 +16,7 @@ Source: none.
 """
 import numpy as np
 from optuna.distributions import CategoricalDistribution, IntDistribution
-from featurizers.counts import Counts
+from textbench.featurizers.counts import Counts
 
 INPUT = "counts"
 SEARCH_SPACE = {}
@@ -31,7 +31,7 @@ def build(**params):
     return Made(**params)
 '''
 CLASSIFIER = METHOD.replace(
-    "featurizers.counts import Counts", "featurizers.majority import Majority"
+    "textbench.featurizers.counts import Counts", "textbench.featurizers.majority import Majority"
 ).replace(
     "class Made(Counts):\n    def transform(self, X):\n        return super().transform(X)",
     'ROLE = "classifier"\n\nclass Made(Majority):\n    def decision_function(self, X):\n'

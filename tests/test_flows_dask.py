@@ -15,20 +15,20 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from flows import cluster
-from flows import server as prefect_server
-from flows.cli import app
-from flows.cluster import check_address, check_workers
-from tasks import InputError, tune
-from tasks.cluster import Cluster, digest, versions
-from tasks.own_data import OwnData
-from tasks.own_data import reference as own
-from tasks.recipe import Reference
-from tasks.store import Store
-from tasks.tokens import token_rule
-from tasks.vectorize import reference as vectorize
 from tests.commands import PROJECT, rows_of, textbench
 from tests.plumbing import numbers
+from textbench.flows.cli import app
+from textbench.flows.run import dask_cluster
+from textbench.flows.run.dask_cluster import check_address, check_workers
+from textbench.flows.servers import prefect_server
+from textbench.tasks import InputError, tune
+from textbench.tasks.sources.user_data import UserData
+from textbench.tasks.sources.user_data import reference as own
+from textbench.tasks.storage.cluster import Cluster, digest, versions
+from textbench.tasks.storage.recipe import Reference
+from textbench.tasks.storage.store import Store
+from textbench.tasks.tokens import token_rule
+from textbench.tasks.vectorize import reference as vectorize
 
 START_SECONDS = 300
 
@@ -63,7 +63,7 @@ def running(
     folder: Path, homes: Mapping[str, Path], variables: Mapping[str, str], protocol: str = "tcp"
 ) -> Iterator[str]:
     """Run a scheduler and a worker process of one thread for each results folder; give the scheduler's address."""
-    environment = os.environ | {"PYTHONPATH": str(PROJECT)} | dict(variables)
+    environment = os.environ | dict(variables)
     file = folder / "scheduler.json"
     common = ["--host", f"{protocol}://127.0.0.1" if protocol == "tls" else "127.0.0.1", "--no-dashboard"]
     commands = {
@@ -140,7 +140,7 @@ Source: none.
 import time
 import numpy as np
 from optuna.distributions import FloatDistribution
-from featurizers.counts import Counts
+from textbench.featurizers.counts import Counts
 
 INPUT = "counts"
 SEARCH_SPACE = {"noise": FloatDistribution(0.0, 3.0)}
@@ -164,7 +164,7 @@ def build(**params):
 
 def study(folder: Path, documents: Path) -> Reference:
     (folder / "made.py").write_text(METHOD)
-    corpus = own(OwnData(str(documents)))
+    corpus = own(UserData(str(documents)))
     vectors = vectorize(corpus, asdict(token_rule("words")), transductive=False)
     return tune.reference(corpus, vectors, str(folder / "made.py"), 3, "linear-svm", trials=8)
 
@@ -183,7 +183,7 @@ def trials_in(home: Path) -> set[str]:
 
 def run_stage(name: str, reference: Reference, store: Store) -> Any:
     """Run a stage on a worker as Prefect would, without Prefect's server."""
-    from tasks.stages import STAGES
+    from textbench.tasks.stages import STAGES
 
     return STAGES[name].fn(reference, store)
 
@@ -228,22 +228,22 @@ def test_workers_that_are_fit_pass_and_others_are_named(
     monkeypatch.delenv("TEXTBENCH_STORE")
     with pytest.raises(InputError, match="which this command does not see; set TEXTBENCH_STORE"):
         check_workers(address, here)
-    monkeypatch.setattr(cluster, "versions", lambda: versions() | {"numpy": "0.1"})
+    monkeypatch.setattr(dask_cluster, "versions", lambda: versions() | {"numpy": "0.1"})
     with pytest.raises(InputError, match=r"runs numpy .* than this command \(0\.1\)"):
         check_workers(address, here)
 
 
 def test_workers_that_hang_are_one_line(address: str, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "look", time.sleep)
-    monkeypatch.setattr(cluster, "WORKER_SECONDS", 2)
+    monkeypatch.setattr(dask_cluster, "look", time.sleep)
+    monkeypatch.setattr(dask_cluster, "WORKER_SECONDS", 2)
     with pytest.raises(InputError, match=r"the Dask workers at tcp://.* did not answer in 2 s"):
-        cluster._ask_workers(address, 8)  # type: ignore[arg-type]
+        dask_cluster._ask_workers(address, 8)  # type: ignore[arg-type]
 
 
 def test_an_address_that_does_not_answer_is_one_line_within_seconds(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cluster, "SECONDS", 1)
+    monkeypatch.setattr(dask_cluster, "SECONDS", 1)
     with pytest.raises(InputError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9: ") as raised:
         check_workers("tcp://127.0.0.1:9", here)
     assert "\n" not in str(raised.value)
@@ -259,9 +259,9 @@ def test_commands_ask_the_cluster_first_whatever_is_stored(
         raise AssertionError("the cells are planned only with a cluster that answers")
 
     monkeypatch.setenv("TEXTBENCH_HOME", str(tmp_path))
-    monkeypatch.setattr(cluster, "SECONDS", 0.2)
-    monkeypatch.setattr("flows.cells.plan", planned)
-    monkeypatch.setattr("flows.rankings.plan", planned)
+    monkeypatch.setattr(dask_cluster, "SECONDS", 0.2)
+    monkeypatch.setattr("textbench.flows.plan.cell.plan", planned)
+    monkeypatch.setattr("textbench.flows.results.rankings.plan", planned)
     result = CliRunner().invoke(app, [*command, "--engine", "dask", "--address", "tcp://127.0.0.1:9"])
     assert isinstance(result.exception, InputError)
     assert "no Dask scheduler answers at tcp://127.0.0.1:9" in str(result.exception)
@@ -301,7 +301,7 @@ def test_an_address_of_this_machine_or_with_tls_is_accepted(address: str) -> Non
 def test_the_command_line_refuses_what_does_not_go_together(
     arguments: tuple[str, ...], words: str, tmp_path: Path
 ) -> None:
-    from flows.cli.request import read_engine
+    from textbench.flows.cli.request import read_engine
 
     given = dict(zip(arguments[::2], arguments[1::2], strict=False))
     with pytest.raises(InputError, match=words):
@@ -380,18 +380,18 @@ def test_a_cluster_with_tls_answers_those_who_have_a_certificate(
     home.mkdir()
     with running(tmp_path, {"worker": home}, certificate, "tls") as address:
         assert address.startswith("tls://127.0.0.1:")
-        monkeypatch.setattr(cluster, "SECONDS", 2)
+        monkeypatch.setattr(dask_cluster, "SECONDS", 2)
         with pytest.raises(InputError, match="no Dask scheduler answers at tls://"):
             check_workers(address, home)
         with pytest.raises(InputError, match="no Dask scheduler answers at tcp://"):
             check_workers(address.replace("tls", "tcp"), home)
-        monkeypatch.setattr(cluster, "SECONDS", 30)
+        monkeypatch.setattr(dask_cluster, "SECONDS", 30)
         with dask.config.set(dask.config.merge(dask.config.config, dask.config.collect_env(certificate))):
             check_workers(address, home)  # one folder for both: no shared root is needed
 
 
 def test_doctor_tries_the_shared_store(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from flows.cli.doctor import _checked, _shared_store
+    from textbench.flows.cli.doctor import _checked, _shared_store
 
     assert "none" in _shared_store().found
     monkeypatch.setenv("TEXTBENCH_STORE", str(tmp_path / "shared"))

@@ -8,16 +8,16 @@ import pytest
 from prefect.utilities.callables import parameter_schema
 from prefect.utilities.schema_tools.validation import is_valid, validate
 
-from flows.artifacts import pictures, table
-from flows.rankings import RANKERS
-from flows.suites import read_suite
-from tasks import catalogue, rankers
+from textbench.flows.plan.suites import read_suite
+from textbench.flows.results.rankings import RANKERS
+from textbench.flows.run.prefect_page import pictures, table
+from textbench.tasks import catalogue, rankers
 
 FLOWS = {
-    "benchmark": "flows.deployments",
-    "label_budget": "flows.deployments",
-    "retrieval": "flows.deployments",
-    "nightly": "flows.nightly",
+    "benchmark": "textbench.flows.deployments",
+    "label_budget": "textbench.flows.deployments",
+    "retrieval": "textbench.flows.deployments",
+    "nightly": "textbench.flows.nightly",
 }
 
 
@@ -99,7 +99,7 @@ def test_a_wrong_value_is_refused_before_anything_runs(name: str, wrong: dict[st
 
 
 def test_deployments_have_tags_entrypoints_and_one_schedule(tmp_path: Path) -> None:
-    from flows.deployments import deployments
+    from textbench.flows.deployments import deployments
 
     made = {deployment.flow_name: deployment for deployment in deployments(tmp_path, "30 3 * * 1")}
     assert set(made) == set(FLOWS)

@@ -18,9 +18,6 @@ from typing import Any, ClassVar
 import psutil
 import pytest
 
-from flows import server as prefect_server
-from flows import services, spool
-from flows.abandoned import PREFIX, _is_dead, owner_tag
 from tests.commands import MAIN, eventually, free_port, rows_of
 from tests.faults import (
     PATIENCE,
@@ -30,7 +27,10 @@ from tests.faults import (
     trials_in,
     unfinished_in,
 )
-from tests.test_flows_services import run_by_form
+from tests.test_flows_servers_services import run_by_form
+from textbench.flows.run import outbox
+from textbench.flows.servers import prefect_server, services
+from textbench.flows.servers.orphaned_runs import PREFIX, _is_dead, owner_tag
 
 QUICK = {"MLFLOW_HTTP_REQUEST_TIMEOUT": "2", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0"}
 
@@ -286,7 +286,7 @@ def test_runs_wait_for_a_server_that_is_dead_or_slow_and_are_sent_once(
     assert "2 runs wait" in errors
     slow.shutdown()
     slow.server_close()
-    assert len(spool.waiting(faults.home)) == 2
+    assert len(outbox.waiting(faults.home)) == 2
     before, tracking = faults.artifacts(), tmp_path / "tracking"
     start_mlflow(tracking, port)
     try:
@@ -300,6 +300,6 @@ def test_runs_wait_for_a_server_that_is_dead_or_slow_and_are_sent_once(
         ] * 2
         faults.require_nothing_lost_or_twice(before, tracking / "mlflow.db", n_cells=2)
         assert len(trials_in(tracking / "mlflow.db")) == 2
-        assert list(spool.folder(faults.home).iterdir()) == []
+        assert list(outbox.folder(faults.home).iterdir()) == []
     finally:
         services.stop(tracking)

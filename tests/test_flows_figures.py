@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flows import curve_figure, figure
-from flows.curves import Curve, Point
-from flows.report import charts, style
-from flows.report.boards import Board
-from flows.report.curves import tables
-from flows.results.summary import summarise as summaries
-from flows.verdict import Standing
 from tests.made_runs import one_label
+from textbench.flows.plan.learning_curves import Curve, Point
+from textbench.flows.plots import charts, leaderboard, style
+from textbench.flows.plots import curves as curves_plot
+from textbench.flows.report.boards import Board
+from textbench.flows.report.curves import tables
+from textbench.flows.results.summary import summarise as summaries
+from textbench.flows.results.winner import Standing
 
 NOTHING = Standing(None, [], {}, [])  # nothing was tested
 COVERAGE = {"good": 3.25, "poor": 9.5}  # labels down to the last true one
@@ -30,7 +30,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         axes.extend(picture.axes)
         return "<svg></svg>"
 
-    for module in (figure, curve_figure):
+    for module in (leaderboard, curves_plot):
         monkeypatch.setattr(module, "save", keep)
     monkeypatch.setattr(style, "inline", keep)
     return axes
@@ -58,17 +58,17 @@ def marks(axis: Any, way: str) -> list[float]:
 
 
 def test_a_leaderboard_of_coverage_error_counts_labels(drawn: list[Any], tmp_path: Path) -> None:
-    figure.draw(rows("coverage_error", COVERAGE), tmp_path / "x.png", "coverage_error")
+    leaderboard.draw(rows("coverage_error", COVERAGE), tmp_path / "x.png", "coverage_error")
     assert marks(drawn[0], "x") == [3.25, 9.5]
     assert drawn[0].get_xlabel().startswith("coverage error, labels")
-    figure.draw(rows("accuracy", {"good": 0.75}), tmp_path / "x.png")
+    leaderboard.draw(rows("accuracy", {"good": 0.75}), tmp_path / "x.png")
     assert marks(drawn[1], "x") == [75]
     assert drawn[1].get_xlabel().startswith("accuracy, percent")
 
 
 def test_curves_of_coverage_error_count_labels(drawn: list[Any], tmp_path: Path) -> None:
     made = curves("coverage_error", [120.5, 4.25])
-    curve_figure.draw(made, tmp_path / "x.png")
+    curves_plot.draw(made, tmp_path / "x.png")
     charts.curves(made, "fig-x", "made")
     for axis in drawn:
         assert marks(axis, "y") == [120.5, 4.25]
@@ -80,7 +80,7 @@ def test_curves_of_coverage_error_count_labels(drawn: list[Any], tmp_path: Path)
 
 def test_the_table_of_curves_counts_labels(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     found = rows("coverage_error", {"lsi": 3.25}, labels={"budget": 100, "draw": 0})
-    command = importlib.import_module("flows.cli.curve")
+    command = importlib.import_module("textbench.flows.cli.curve")
     command._print(tmp_path, found, "coverage_error", None, as_json=False)
     printed = capsys.readouterr().out
     assert "made: coverage error in labels by labelled documents" in printed
@@ -99,7 +99,7 @@ def test_curves_of_one_name_are_told_apart_in_tables_and_figures(
         row | {"dataset": "data", "corpus": earlier | {"documents_sha256": "2" * 64}}
         for row in rows("accuracy", {"lsi": 0.5, "nb": 0.75}, labels={"budget": 100, "draw": 0})
     ]
-    command = importlib.import_module("flows.cli.curve")
+    command = importlib.import_module("textbench.flows.cli.curve")
     picture = tmp_path / "x.svg"
     command._print(tmp_path, found, None, picture, as_json=False)
     printed = capsys.readouterr()
@@ -122,8 +122,8 @@ def test_a_board_of_coverage_error_counts_labels(drawn: list[Any]) -> None:
 def test_no_mark_is_cut_at_an_end_of_the_axes(drawn: list[Any], tmp_path: Path) -> None:
     """A mark at 100 percent, at the first or the last line, is drawn whole: not clipped, half a line from the edge."""
     found = rows("accuracy", {"perfect": 1.0, "bad": 0.3})
-    figure.draw(found, tmp_path / "x.png")
-    curve_figure.draw(curves("accuracy", [0.95, 1.0]), tmp_path / "x.png")
+    leaderboard.draw(found, tmp_path / "x.png")
+    curves_plot.draw(curves("accuracy", [0.95, 1.0]), tmp_path / "x.png")
     charts.leaderboard(Board("made", "honest", "accuracy", summaries(found), NOTHING, []))
     for axis in drawn:
         assert not [

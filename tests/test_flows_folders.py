@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from flows import server, services
-from flows.deployment_names import ending
-from flows.home import folder_tag
-from flows.run_names import named
-from tests.test_flows_services import ONE, answer, run_by_form
+from tests.test_flows_servers_services import ONE, answer, run_by_form
+from textbench.flows.run.run_names import named
+from textbench.flows.run.workspace import folder_tag
+from textbench.flows.servers import prefect_server, services
+from textbench.flows.servers.deployment_names import ending
 
 
 def test_the_first_folder_has_the_plain_names_and_others_their_own(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_a_form_runs_in_the_worker_of_its_folder(tmp_path: Path, monkeypatch: py
     homes = tmp_path / "one", tmp_path / "two"
     for home in homes:
         home.mkdir()
-    info = server.wait(server.start(homes[0]))
+    info = prefect_server.wait(prefect_server.start(homes[0]))
     try:
         for home in homes:
             services.start_worker(home, info.api_url, None)
@@ -72,7 +72,7 @@ def test_a_form_runs_in_the_worker_of_its_folder(tmp_path: Path, monkeypatch: py
         assert len(list((homes[1] / "index").glob("*.json"))) == 1
         assert not (homes[0] / "index").exists()
         assert services.stop(homes[1]) == ["worker"]  # the other folder's worker needs the server
-        assert server.healthy(info.api_url)
+        assert prefect_server.healthy(info.api_url)
         status = json.loads(json.dumps(services.status(homes[0])))
         assert status["prefect"]["folders"][str(homes[0])]
         assert not status["prefect"]["folders"][str(homes[1])]

@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 from scipy.stats import ttest_rel
 
-from evaluation.budgets import labelled_documents
-from evaluation.intervals import mean_interval
-from flows.cells import Request
-from flows.curves import plan_curves, summarise, verdicts
-from flows.results.index import Index
-from flows.suites import parts, read_suite, suites
-from tasks import InputError, score
-from tasks.ingest import read_targets
-from tasks.store import Store
 from tests.commands import rows_of, textbench
+from textbench.evaluation.probes.budgets import labelled_documents
+from textbench.evaluation.statistics.intervals import mean_interval
+from textbench.flows.plan.cell import Request
+from textbench.flows.plan.learning_curves import plan_curves, summarise, verdicts
+from textbench.flows.plan.suites import parts, read_suite, suites
+from textbench.flows.results.index import Index
+from textbench.tasks import InputError, score
+from textbench.tasks.ingest import read_targets
+from textbench.tasks.storage.store import Store
 
 CURVE = ("curve", "-d", "r8", "-m", "tfidf", "-m", "counts", "--budgets", "40,80", "--draws", "2")
 
@@ -51,8 +51,8 @@ def test_features_are_shared_by_all_budgets_and_draws(home: Path, rows: list[dic
 
 def test_only_the_labels_of_the_budget_are_used(home: Path, rows: list[dict[str, Any]]) -> None:
     """The probe's accuracy follows from the budget's documents alone."""
-    from evaluation.probes import build_probe
-    from tasks.evaluate import features_of
+    from textbench.evaluation.probes.catalogue import build_probe
+    from textbench.tasks.predict import features_of
 
     store = Store(home / "store")
     (cell,) = [

@@ -13,17 +13,17 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from flows.benchmark import SweepRecorder
-from flows.cells import Cell, Request, plan
-from flows.cli import app
-from flows.cli.show import _render, describe
-from flows.engine import sweep_id
-from flows.results.index import Index
-from flows.runs import Run
-from tasks.own_data import MISSING, digest
-from tasks.own_source import named
-from tasks.store import Store
-from tasks.tracking import data_tag
+from textbench.flows.benchmark import SweepRecorder
+from textbench.flows.cli import app
+from textbench.flows.cli.show import _render, describe
+from textbench.flows.plan.cell import Cell, Request, plan
+from textbench.flows.results.index import Index
+from textbench.flows.results.runs import Run
+from textbench.flows.run.engine import sweep_id
+from textbench.tasks.sources.user_data import MISSING, digest
+from textbench.tasks.sources.user_source import named
+from textbench.tasks.storage.store import Store
+from textbench.tasks.tracking.tracker import data_tag
 
 N_FILES, N_LABELS, LABELS_A_FILE = 50, 450, 90
 PIECES = [
@@ -93,7 +93,7 @@ def tracked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tracked]:
     home = folder / "home"
     store = Store(home / "store", isolated=False)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("flows.recording.warm", lambda: None)
+        patch.setattr("textbench.flows.run.recorder.warm", lambda: None)
         recorder = SweepRecorder(home, store, sweep_id("names", cells), "", timed=False)
         recorder.begin(cells)
         for cell in cells:

@@ -9,9 +9,9 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from flows import nights
-from flows.nights import Change, compare, last_night, report
-from tasks.files import write_json
+from textbench.flows.results import regressions
+from textbench.flows.results.regressions import Change, compare, last_night, report
+from textbench.tasks.storage.files import write_json
 
 N = 200
 TARGET = np.arange(N) % 4
@@ -27,7 +27,7 @@ def wrong_at(*places: int) -> np.ndarray:
 
 def night(
     home: Path, begun: float, predicted: dict[str, np.ndarray], seconds: dict[str, list[float]], **others: Any
-) -> nights.Night:
+) -> regressions.Night:
     """Write a night of one data set: each method's predictions, the same for all seeds, and its seconds by seed."""
     folder = home / "nights" / str(begun)
     folder.mkdir(parents=True)

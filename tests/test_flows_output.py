@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from flows.cli import app
-from flows.cli.output import FIGURES, check_file, check_folder
-from tasks import InputError
+from textbench.flows.cli import app
+from textbench.flows.cli.output import FIGURES, check_file, check_folder
+from textbench.tasks import InputError
 
 CURVE = ["curve", "-d", "r8", "-m", "tfidf", "--figure"]
 COMPARE = ["compare", "-d", "r8", "-d", "r52", "-m", "tfidf", "-m", "lsi", "--figure"]

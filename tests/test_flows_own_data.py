@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tasks import catalogue
 from tests.commands import rows_of, textbench
+from textbench.tasks import catalogue
 
 N_DOCUMENTS = 400
 

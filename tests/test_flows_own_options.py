@@ -11,20 +11,21 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from flows.cells import Request, plan
-from flows.cli import app
-from flows.cli.curve import BUDGETS, curve, fitted, plan_and_check
-from flows.cli.own import own_options
-from flows.cli.query import query
-from flows.cli.run import run
-from flows.cli.sweep import require_data
-from flows.cli.terms import terms
-from flows.query import Question, ask
-from flows.suites import Part
-from flows.terms import Question as TermsQuestion
-from flows.terms import ask as ask_terms
-from tasks import InputError, isolate
-from tasks.store import Store
+from textbench.flows.cli import app
+from textbench.flows.cli.curve import BUDGETS, curve, fitted, plan_and_check
+from textbench.flows.cli.own import own_options
+from textbench.flows.cli.query import query
+from textbench.flows.cli.run import run
+from textbench.flows.cli.sweep import require_data
+from textbench.flows.cli.terms import terms
+from textbench.flows.explain.lsa_query import Question, ask
+from textbench.flows.explain.terms import Question as TermsQuestion
+from textbench.flows.explain.terms import ask as ask_terms
+from textbench.flows.plan.cell import Request, plan
+from textbench.flows.plan.suites import Part
+from textbench.tasks import InputError
+from textbench.tasks.storage import isolate
+from textbench.tasks.storage.store import Store
 
 opened: Counter[str] = Counter()
 watched: list[str] = []
@@ -45,9 +46,9 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _in_this_process(function: str, payload: dict[str, Any], **limits: Any) -> dict[str, Any]:
-    from tasks.store import make
+    from textbench.tasks.storage.store import make
 
-    assert function == "tasks.store:make"
+    assert function == "textbench.tasks.storage.store:make"
     try:
         return make(payload)
     except Exception as error:

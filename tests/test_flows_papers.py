@@ -14,16 +14,17 @@ from xml.etree import ElementTree
 
 import pytest
 
-from flows import papers
-from flows.cells import Cell, Request, plan
-from flows.curves import plan_curves
-from flows.papers import Done, Exhibit, dcot, done, exhibits, show
-from flows.report import style
-from flows.results.rows import row
-from flows.suites import Part, suites
-from tasks import InputError
-from tasks.files import write_json
-from tasks.store import Store
+from textbench.flows import papers
+from textbench.flows.papers import Done, Exhibit, done, exhibits, show
+from textbench.flows.papers.dcot import exhibits as dcot
+from textbench.flows.plan.cell import Cell, Request, plan
+from textbench.flows.plan.learning_curves import plan_curves
+from textbench.flows.plan.suites import Part, suites
+from textbench.flows.plots import style
+from textbench.flows.results.rows import row
+from textbench.tasks import InputError
+from textbench.tasks.storage.files import write_json
+from textbench.tasks.storage.store import Store
 
 T_4, T_2 = 2.7764451052, 4.3026527297  # Student's t at 97.5 percent, of five draws and of three seeds
 
@@ -65,8 +66,8 @@ def planned_once() -> Iterator[None]:
         return planned
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("flows.cells.plan", kept(plan))
-        patch.setattr("flows.curves.plan_curves", kept(plan_curves))
+        patch.setattr("textbench.flows.plan.cell.plan", kept(plan))
+        patch.setattr("textbench.flows.plan.learning_curves.plan_curves", kept(plan_curves))
         yield
 
 
@@ -125,7 +126,7 @@ def test_exhibits_are_of_the_parts_they_name(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A part that is put before the others, or a name given to none, moves no exhibit to another part."""
-    from flows import suites as module
+    from textbench.flows.plan import suites as module
 
     before = [(exhibit.name, exhibit.rows) for exhibit in exhibits(home, "dcot")]
     text = (module.FOLDER / "dcot.yaml").read_text("utf-8")
@@ -138,7 +139,7 @@ def test_exhibits_are_of_the_parts_they_name(
 
 
 def test_two_parts_of_one_name_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from flows import suites as module
+    from textbench.flows.plan import suites as module
 
     part = "  - {name: twin, datasets: [r8], methods: [nb]}\n"
     (tmp_path / "two.yaml").write_text(f"parts:\n{part}{part}")
@@ -290,7 +291,7 @@ def test_words_are_reconstructed_by_the_stored_model(tmp_path: Path, monkeypatch
 
 
 def test_files_are_written_named_and_logged_once(home: Path) -> None:
-    from tasks.tracking import Tracker, read_settings
+    from textbench.tasks.tracking.tracker import Tracker, read_settings
 
     folder = home / "suites" / "dcot"
     folder.mkdir(parents=True)
@@ -328,11 +329,11 @@ def test_without_mlflow_the_files_are_there_all_the_same(
 def test_a_suite_ends_with_what_its_paper_shows(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from flows.suites import parts
+    from textbench.flows.plan.suites import parts
 
-    sweep = importlib.import_module("flows.cli.sweep")
-    commands = importlib.import_module("flows.cli.curve")  # the package has a function of that name
-    summary = importlib.import_module("flows.cli.summary")
+    sweep = importlib.import_module("textbench.flows.cli.sweep")
+    commands = importlib.import_module("textbench.flows.cli.curve")  # the package has a function of that name
+    summary = importlib.import_module("textbench.flows.cli.summary")
     for module, name in ((sweep, "run_cells"), (commands, "run_curves"), (commands, "plan_and_check")):
         monkeypatch.setattr(module, name, lambda *_: [])
     for module, name in ((sweep, "require_data"), (summary, "print_plan")):
@@ -350,9 +351,9 @@ def test_a_suite_ends_with_what_its_paper_shows(
 
 
 def test_the_report_shows_them_in_the_colours_of_the_page(home: Path) -> None:
-    from flows.report import exhibits as chapter
-    from flows.report.evidence import gather
-    from flows.tables.formats import to_csv
+    from textbench.flows.report import exhibits as chapter
+    from textbench.flows.report.evidence import gather
+    from textbench.flows.tables.formats import to_csv
 
     (found,) = chapter.shown(gather(home))
     assert found.suite == "dcot"
@@ -374,8 +375,8 @@ def test_the_report_shows_them_in_the_colours_of_the_page(home: Path) -> None:
 
 
 def test_the_report_asks_no_suite_that_was_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from flows.report import exhibits as chapter
-    from flows.report.evidence import gather
+    from textbench.flows.report import exhibits as chapter
+    from textbench.flows.report.evidence import gather
 
     monkeypatch.setattr(chapter, "exhibits", lambda home, suite: pytest.fail("asked"))
     assert chapter.shown(gather(tmp_path)) == []
@@ -384,8 +385,8 @@ def test_the_report_asks_no_suite_that_was_not_run(tmp_path: Path, monkeypatch: 
 def test_the_report_asks_the_suite_whose_paper_a_run_follows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from flows.report import exhibits as chapter
-    from flows.report.evidence import gather
+    from textbench.flows.report import exhibits as chapter
+    from textbench.flows.report.evidence import gather
 
     asked: list[str] = []
     monkeypatch.setattr(chapter, "exhibits", lambda home, suite: asked.append(suite) or [])

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from flows.cells import Cell, Request, estimate
-from flows.cli import forecast, progress
-from flows.cli.forecast import Forecast
-from flows.cli.progress import MOST_LINES, Progress
-from flows.cli.voice import VOICE, Voice
-from tasks.locks import locked
-from tasks.recipe import Reference
-from tasks.store import Store
+from textbench.flows.cli import forecast, progress
+from textbench.flows.cli.forecast import Forecast
+from textbench.flows.cli.progress import MOST_LINES, Progress
+from textbench.flows.cli.voice import VOICE, Voice
+from textbench.flows.plan.cell import Cell, Request, estimate
+from textbench.tasks.storage.locks import locked
+from textbench.tasks.storage.recipe import Reference
+from textbench.tasks.storage.store import Store
 
 LONG = "scdv(n_clusters=10, word_vectors__min_count=2)"
 run = logging.getLogger("textbench.run")

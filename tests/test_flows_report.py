@@ -15,17 +15,19 @@ from typing import Any
 
 import pytest
 
-from flows.cells import Request
-from flows.claims import choose, ledger
-from flows.curves import plan_curves
-from flows.report import audits, boards, charts, classes, page, papers, ranks, recorded
-from flows.report.chapters import Chapter, answer_of, chapters
-from flows.report.evidence import Evidence, gather
-from flows.results.summary import summarise
-from flows.tables.table import Table
-from tasks import InputError, catalogue
-from tasks.files import write_json
 from tests import made_runs
+from textbench.flows.plan.cell import Request
+from textbench.flows.plan.learning_curves import plan_curves
+from textbench.flows.plots import charts
+from textbench.flows.referee import recorded_audits
+from textbench.flows.referee.ledger import choose, ledger
+from textbench.flows.report import boards, classes, page, papers, ranks, recorded
+from textbench.flows.report.chapters import Chapter, answer_of, chapters
+from textbench.flows.report.evidence import Evidence, gather
+from textbench.flows.results.summary import summarise
+from textbench.flows.tables.table import Table
+from textbench.tasks import InputError, catalogue
+from textbench.tasks.storage.files import write_json
 
 TARGET = [0, 1, 2] * 40
 RIGHT = {"good": 120, "twin": 119, "poor": 60}  # of 120 documents
@@ -38,7 +40,7 @@ def answers(n_right: int) -> list[int]:
 def add_classes(home: Path, row: dict[str, Any], predicted: list[int]) -> None:
     import numpy as np
 
-    from evaluation.metrics import per_class
+    from textbench.evaluation.metrics.single_label import per_class
 
     figures = per_class(np.array(TARGET), np.array(predicted), made_runs.CLASSES)
     write_json(home / "store" / "evaluate" / row["key"] / "per_class.json", figures)
@@ -291,7 +293,7 @@ def test_every_table_can_be_taken_along(html: str, made: list[Chapter]) -> None:
 def test_recorded_figures_are_told_apart_from_local_ones(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from flows import claims
+    from textbench.flows.referee import ledger as claims
 
     id_ = next(
         c.id for c in choose("cfl-2013/table-1/20newsgroups") if c.metric == "accuracy" and c.method_here
@@ -404,8 +406,8 @@ def test_recorded_figures_of_other_data_and_protocols_stay_away(
 
 def test_best_is_the_best_of_all_that_is_recorded() -> None:
     """Of the real record: every figure is in its table, and the mark stands at the highest."""
-    from evaluation.claims import read_claims
-    from flows.claims import read_measured
+    from textbench.evaluation.claims.published import read_claims
+    from textbench.flows.referee.ledger import read_measured
 
     figures: dict[tuple[str, str, str, str], list[float]] = {}
     for row in recorded.read():
@@ -582,7 +584,7 @@ def test_sweeps_choose_runs(home: Path) -> None:
 
 
 def test_recorded_audits_say_what_is_known_of_the_data() -> None:
-    found = audits.recorded()
+    found = recorded_audits.recorded()
     assert found["reuters65"]["audit"]["untrained"]["documents"] == 13
     assert found["20ng-stripped"]["audit"]["empty_texts"]["test"] == 215
     several = found["reuters-random70"]["audit"]
@@ -592,20 +594,20 @@ def test_recorded_audits_say_what_is_known_of_the_data() -> None:
 
 
 def test_an_audit_of_other_data_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    r8 = audits.recorded()["r8"]
+    r8 = recorded_audits.recorded()["r8"]
     write_json(
         tmp_path / "audits.json",
-        {"r8": r8 | {"sha256": {"train": "0" * 64}}, "r52": audits.recorded()["r52"]},
+        {"r8": r8 | {"sha256": {"train": "0" * 64}}, "r52": recorded_audits.recorded()["r52"]},
     )
-    monkeypatch.setattr(audits, "FILE", tmp_path / "audits.json")
-    assert list(audits.recorded()) == ["r52"]
+    monkeypatch.setattr(recorded_audits, "FILE", tmp_path / "audits.json")
+    assert list(recorded_audits.recorded()) == ["r52"]
 
 
 def test_the_command_writes_page_tables_and_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import typer
     from typer.testing import CliRunner
 
-    from flows.cli.report import report
+    from textbench.flows.cli.report import report
 
     monkeypatch.setenv("TEXTBENCH_HOME", str(tmp_path / "home"))
     app = typer.Typer()

@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from evaluation.ranking_measures import MEASURES, read_run
-from flows.cli import app
-from flows.ranking_tables import HEADINGS, render
-from flows.rankings import Request, compare, plan, result_row, row
-from tasks import InputError
-from tasks.store import Store
 from tests.commands import textbench
 from tests.test_tasks_retrieve import collection
+from textbench.evaluation.metrics.ranked_retrieval import MEASURES, read_run
+from textbench.flows.cli import app
+from textbench.flows.results.ranking_tables import HEADINGS, render
+from textbench.flows.results.rankings import Request, compare, plan, result_row, row
+from textbench.tasks import InputError
+from textbench.tasks.storage.store import Store
 
 Command = Callable[..., Any]
 
@@ -61,7 +61,7 @@ def test_own_collections_are_called_after_their_folder_or_as_asked(tmp_path: Pat
 
 
 def test_the_report_keeps_collections_of_one_name_apart(tmp_path: Path) -> None:
-    from flows.report import search
+    from textbench.flows.report import search
 
     home = tmp_path / "home"
     store = Store(home / "store", isolated=False)
@@ -86,8 +86,8 @@ def test_the_report_keeps_collections_of_one_name_apart(tmp_path: Path) -> None:
 
 
 def test_collections_are_told_apart_on_the_terminal_and_one_content_has_one_name(tmp_path: Path) -> None:
-    from flows.rankings import shown_name
-    from flows.report import search
+    from textbench.flows.report import search
+    from textbench.flows.results.rankings import shown_name
 
     home = tmp_path / "home"
     store = Store(home / "store", isolated=False)
@@ -118,9 +118,9 @@ def test_collections_are_told_apart_on_the_terminal_and_one_content_has_one_name
 def test_a_report_of_search_alone_has_no_chapter_on_what_was_not_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from flows.report import page
-    from flows.report.chapters import chapters
-    from flows.report.evidence import gather
+    from textbench.flows.report import page
+    from textbench.flows.report.chapters import chapters
+    from textbench.flows.report.evidence import gather
 
     cells, store = computed(tmp_path, ["bm25", "lm"], [0])
     (tmp_path / "retrieval").mkdir()
@@ -256,7 +256,7 @@ def computed(tmp_path: Path, rankers: list[str], seeds: list[int]) -> tuple[list
 
 
 def test_runs_are_never_written_over_others(tmp_path: Path) -> None:
-    from flows.cli.retrieve import write_runs
+    from textbench.flows.cli.retrieve import write_runs
 
     cells, store = computed(tmp_path, ["bm25", "lm"], [0])
     out = tmp_path / "out"
@@ -281,7 +281,7 @@ def test_runs_are_never_written_over_others(tmp_path: Path) -> None:
 
 
 def test_files_of_other_runs_are_refused_before_anything_is_computed(tmp_path: Path) -> None:
-    from flows.cli.retrieve import check_runs, write_runs
+    from textbench.flows.cli.retrieve import check_runs, write_runs
 
     store = Store(tmp_path / "store", isolated=False)
     cells = plan(Request([], ["bm25", "lm"], [0], trials=0, own=own(named(tmp_path / "documents"))))
@@ -301,7 +301,7 @@ def test_files_of_other_runs_are_refused_before_anything_is_computed(tmp_path: P
 
 
 def test_all_pairs_are_compared_on_the_same_queries(tmp_path: Path) -> None:
-    from evaluation.ranking_measures import randomisation_test
+    from textbench.evaluation.metrics.ranked_retrieval import randomisation_test
 
     cells, store = computed(tmp_path, ["bm25", "lm", "tfidf"], [0, 1])
     tests = compare(cells, store)

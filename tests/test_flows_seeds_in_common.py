@@ -5,15 +5,15 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from flows import figure
-from flows.cli import app
-from flows.doubt import with_doubt
-from flows.report.chapters import chapters
-from flows.report.evidence import gather
-from flows.results.index import Index
-from flows.results.leaderboard import caption
-from flows.results.summary import higher, summarise
 from tests.made_runs import one_label
+from textbench.flows.cli import app
+from textbench.flows.plots import leaderboard
+from textbench.flows.report.chapters import chapters
+from textbench.flows.report.evidence import gather
+from textbench.flows.results.doubt import with_doubt
+from textbench.flows.results.index import Index
+from textbench.flows.results.leaderboard import caption
+from textbench.flows.results.summary import higher, summarise
 
 N = 50
 TARGET = [0, 1] * (N // 2)
@@ -68,7 +68,7 @@ def test_the_report_says_it_wherever_it_names_the_best(home: Path) -> None:
 
 
 def test_the_figure_says_what_its_diamond_is(home: Path, tmp_path: Path) -> None:
-    figure.draw(Index(home).rows(), tmp_path / "x.svg")
+    leaderboard.draw(Index(home).rows(), tmp_path / "x.svg")
     said = " ".join((tmp_path / "x.svg").read_text("utf-8").split())
     assert "Diamond: best on the seeds in common, 0 and 1; nb has 70.00" in said
 

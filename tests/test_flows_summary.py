@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from flows.cells import Request, plan
-from flows.cli.summary import WIDTH, print_plan, print_summary
-from flows.cli.voice import VOICE
 from tests.made_runs import one_label
+from textbench.flows.cli.summary import WIDTH, print_plan, print_summary
+from textbench.flows.cli.voice import VOICE
+from textbench.flows.plan.cell import Request, plan
 
 PAGE = f"http://127.0.0.1:4200/runs/flow-run/{'0' * 36}"
 

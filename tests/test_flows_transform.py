@@ -17,14 +17,14 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.naive_bayes import MultinomialNB
 from typer.testing import CliRunner
 
-from flows.cells import Request, plan
-from flows.cli import app
-from flows.model import Model
-from flows.results.index import Index
-from flows.results.rows import result_row
-from flows.runs import Run
-from tasks import InputError
-from tasks.store import Store
+from textbench.flows.cli import app
+from textbench.flows.explain.export import Model
+from textbench.flows.plan.cell import Request, plan
+from textbench.flows.results.index import Index
+from textbench.flows.results.rows import result_row
+from textbench.flows.results.runs import Run
+from textbench.tasks import InputError
+from textbench.tasks.storage.store import Store
 
 Command = Callable[..., Any]
 # Names that a table could stumble over.

@@ -25,10 +25,10 @@ import psutil
 import pytest
 import yaml
 
-from flows import ports
 from infra import servers
-from tasks import InputError
 from tests.commands import PROJECT, rows_of, start, textbench
+from textbench.flows.servers import ports
+from textbench.tasks import InputError
 
 INFRA = PROJECT / "infra"
 COMPOSE = yaml.safe_load((INFRA / "compose.yaml").read_text("utf-8"))
@@ -105,7 +105,15 @@ def _seconds(text: str) -> int:
 def test_what_the_image_copies_exists_and_it_does_not_run_as_root() -> None:
     lines = (INFRA / "Dockerfile").read_text("utf-8").splitlines()
     sources = [name for line in lines if line.startswith("COPY ") for name in line.split()[1:-1]]
-    assert {"requirements.lock", "flows", "tasks", "featurizers", "evaluation", "infra"} <= set(sources)
+    assert {
+        "requirements.lock",
+        "__init__.py",
+        "flows",
+        "tasks",
+        "featurizers",
+        "evaluation",
+        "infra",
+    } <= set(sources)
     assert all((PROJECT / name).exists() for name in sources)
     kept = (INFRA / "Dockerfile.dockerignore").read_text("utf-8").splitlines()
     assert set(sources) == {line.removeprefix("!") for line in kept if line.startswith("!")}

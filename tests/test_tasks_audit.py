@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from tasks import catalogue
-from tasks.audit import audit
-from tasks.datasets import Corpus
+from textbench.tasks import catalogue
+from textbench.tasks.audit import audit
+from textbench.tasks.datasets import Corpus
 
 
 def _corpus(train: list[tuple[str, int]], test: list[tuple[str, int]]) -> Corpus:

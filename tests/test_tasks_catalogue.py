@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tasks import InputError, catalogue
-from tasks.catalogue import Entry
+from textbench.tasks import InputError, catalogue
+from textbench.tasks.catalogue import Entry
 
 BOOBY_TRAP = 'raise RuntimeError("imported")\n'
 
@@ -35,7 +35,11 @@ def test_every_file_of_the_folders_is_listed() -> None:
 
 def test_a_name_with_hyphens_is_the_file_with_underscores() -> None:
     found = catalogue.method("lsa-pca")
-    assert (found.name, found.path.name, found.module) == ("lsa-pca", "lsa_pca.py", "featurizers.lsa_pca")
+    assert (found.name, found.path.name, found.module) == (
+        "lsa-pca",
+        "lsa_pca.py",
+        "textbench.featurizers.lsa_pca",
+    )
     assert callable(found.load().build)
     assert callable(catalogue.dataset("20ng-allterms").load().load)
 
@@ -87,7 +91,8 @@ def test_listing_imports_no_method() -> None:
         "import sys\nfrom tasks import catalogue\n"
         "for e in [*catalogue.methods().values(), *catalogue.datasets().values()]:\n"
         "    e.description, e.is_seeded, e.constant('INPUT')\n"
-        "print(*[m for m in sys.modules if m.startswith(('featurizers', 'tasks.datasets', 'sklearn'))])"
+        "slow = ('textbench.featurizers', 'textbench.tasks.datasets', 'sklearn')\n"
+        "print(*[m for m in sys.modules if m.startswith(slow)])"
     )
     done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks import InputError, catalogue, collect
-from tasks.collections import Collection, Judgment, _ir_datasets, _jsonl, _own, _smart, _trec, gain
-from tasks.collections._own import OwnCollection
+from textbench.tasks import InputError, catalogue, collect
+from textbench.tasks.collections import Collection, Judgment, _ir_datasets, _jsonl, _smart, _trec, _user, gain
+from textbench.tasks.collections._user import OwnCollection
 
 SMART_DOCUMENTS = b""".I 1
 .T
@@ -197,10 +197,10 @@ def own_files(folder: Path, documents: bytes, queries: bytes, qrels: bytes) -> O
 
 
 def test_own_smart_numbers_by_position_where_names_do_not_serve(tmp_path: Path) -> None:
-    found = _own.load(own_files(tmp_path, SMART_DOCUMENTS, SMART_QUERIES, b"1 1 1\n2 2 -1\n"))
+    found = _user.load(own_files(tmp_path, SMART_DOCUMENTS, SMART_QUERIES, b"1 1 1\n2 2 -1\n"))
     assert found.query_ids == ["1", "2"] and found.document_ids == ["1", "2"]
     assert "by position" in found.notes and not found.graded
-    named = _own.load(own_files(tmp_path, SMART_DOCUMENTS, SMART_QUERIES, b"3 1 1\n7 2 1\n"))
+    named = _user.load(own_files(tmp_path, SMART_DOCUMENTS, SMART_QUERIES, b"3 1 1\n7 2 1\n"))
     assert named.query_ids == ["3", "7"]
 
 
@@ -220,7 +220,7 @@ NUMBERED = b"".join(b".I %d\n.W\nwords of %d\n" % (i, i) for i in range(1, 31))
     ],
 )
 def test_own_judgments_in_every_layout(tmp_path: Path, qrels: bytes) -> None:
-    found = _own.load(own_files(tmp_path, NUMBERED, b".I 1\n.W\nfirst\n.I 2\n.W\nsecond\n", qrels))
+    found = _user.load(own_files(tmp_path, NUMBERED, b".I 1\n.W\nfirst\n.I 2\n.W\nsecond\n", qrels))
     assert found.judgments == [Judgment("1", "28", 1), Judgment("2", "13", 1)]
 
 
@@ -228,12 +228,12 @@ def test_own_judgments_between_smart_and_trec_go_by_the_documents_named(tmp_path
     documents = b"".join(b'{"id": %d, "text": "t"}\n' % i for i in range(3))
     # Document 0 exists, and so every column may be one of documents; of the last one nothing is known.
     own = own_files(tmp_path, documents, b'{"id": 1, "text": "t"}', b"1 0 2 0\n1 0 1 2\n1 0 99 1\n")
-    assert _own.load(own).judgments == [Judgment("1", "2", 0), Judgment("1", "1", 2), Judgment("1", "99", 1)]
+    assert _user.load(own).judgments == [Judgment("1", "2", 0), Judgment("1", "1", 2), Judgment("1", "99", 1)]
 
 
 def test_a_table_of_judgments_is_known_by_its_header(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="qrels, line 2: it needs relevance or score, got qid, docid"):
-        _own.load(own_files(tmp_path, SMART_DOCUMENTS, SMART_QUERIES, b"qid\tdocid\trel\n1\t1\t1\n"))
+        _user.load(own_files(tmp_path, SMART_DOCUMENTS, SMART_QUERIES, b"qid\tdocid\trel\n1\t1\t1\n"))
 
 
 @pytest.mark.parametrize(
@@ -257,7 +257,7 @@ def test_a_name_that_occurs_twice_is_reported_where_it_stands(
     tmp_path: Path, documents: bytes, message: str
 ) -> None:
     with pytest.raises(InputError) as caught:
-        _own.load(own_files(tmp_path, documents, SMART_QUERIES, b"1 1 1\n"))
+        _user.load(own_files(tmp_path, documents, SMART_QUERIES, b"1 1 1\n"))
     assert str(caught.value) == message
 
 
@@ -270,18 +270,18 @@ def test_queries_and_files_of_a_folder_are_looked_through_for_equal_names(tmp_pa
     with pytest.raises(
         InputError, match=r"^b.txt, line 1: document names must differ, got '7' 2 times, before in a"
     ):
-        _own.load(OwnCollection(str(folder), own.queries, own.qrels))
+        _user.load(OwnCollection(str(folder), own.queries, own.qrels))
     with pytest.raises(
         InputError, match=r"^queries, line 4: query names must differ, got '1' 2 times, before in q"
     ):
-        _own.load(own)
+        _user.load(own)
 
 
 def test_an_own_collection_is_named_after_its_folder(tmp_path: Path) -> None:
     folder = tmp_path / "My cisi!"
     folder.mkdir()
     own = own_files(folder, SMART_DOCUMENTS, SMART_QUERIES, b"1 1 1\n")
-    assert own.name == _own.load(own).name == "My-cisi"
+    assert own.name == _user.load(own).name == "My-cisi"
     assert OwnCollection(str(folder), own.queries, own.qrels).name == "My-cisi"
     assert OwnCollection(**{**own.__dict__, "name": "med.v2"}).name == "med.v2"
 
@@ -292,7 +292,7 @@ def test_own_trec_from_a_folder_of_gzip_files_with_notes_beside(tmp_path: Path) 
     (disk / "ap" / "ap880212.gz").write_bytes(gzip.compress(TREC_DOCUMENTS))
     (disk / "readme").write_text("about this disk")
     own = own_files(tmp_path, b"", TREC_TOPICS, b"51 0 AP880212-0001 1\n52 0 B-2 2\n")
-    found = _own.load(OwnCollection(str(disk), own.queries, own.qrels, fields=("title", "desc")))
+    found = _user.load(OwnCollection(str(disk), own.queries, own.qrels, fields=("title", "desc")))
     assert found.document_ids == ["AP880212-0001", "B-2"] and found.query_ids == ["51", "52"]
     assert found.graded and "assistance" in found.queries[0]
     before = OwnCollection(str(disk), own.queries, own.qrels).digest()
@@ -305,7 +305,7 @@ def test_own_json_lines(tmp_path: Path) -> None:
     own = own_files(
         tmp_path, documents, b'{"id": "q", "text": "t1"}', b"query-id\tcorpus-id\tscore\nq\t1\t1\n"
     )
-    found = _own.load(own)
+    found = _user.load(own)
     assert found.documents == ["t0", "t1", "t2"] and found.judgments == [Judgment("q", "1", 1)]
 
 
@@ -341,7 +341,7 @@ def test_own_options_are_checked(tmp_path: Path, change: dict[str, str], message
 )
 def test_own_files_that_cannot_be_read(tmp_path: Path, documents: bytes, qrels: bytes, message: str) -> None:
     with pytest.raises(InputError) as caught:
-        _own.load(own_files(tmp_path, documents, SMART_QUERIES, qrels))
+        _user.load(own_files(tmp_path, documents, SMART_QUERIES, qrels))
     assert message in str(caught.value)
 
 
@@ -350,10 +350,10 @@ def test_a_folder_without_documents_and_lzw_files(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     with pytest.raises(InputError, match="none of its files is SMART, TREC or JSON Lines"):
-        _own.load(OwnCollection(str(folder), own.queries, own.qrels))
+        _user.load(OwnCollection(str(folder), own.queries, own.qrels))
     (folder / "ap.Z").write_bytes(b"\x1f\x9d")
     with pytest.raises(InputError, match=r"ap\.Z: unpack it first"):
-        _own.load(OwnCollection(str(folder), own.queries, own.qrels))
+        _user.load(OwnCollection(str(folder), own.queries, own.qrels))
 
 
 MARKS = [
@@ -494,7 +494,7 @@ def test_the_trec_edition_of_cranfield_says_the_same(data_dir: Path, tmp_path: P
     with tarfile.open(data_dir / "ir" / "cranfield-trec.tar.gz") as archive:
         archive.extractall(tmp_path, filter="data")
     files = ("cran.all.1400.xml", "cran.qry.xml", "cranqrel.trec.txt")
-    theirs = _own.load(OwnCollection(*(str(tmp_path / name) for name in files)))
+    theirs = _user.load(OwnCollection(*(str(tmp_path / name) for name in files)))
     ours = collect.load({"dataset": "cranfield"})
     assert theirs.document_ids == ours.document_ids and theirs.query_ids == ours.query_ids
     assert [q.split() for q in theirs.queries] == [q.split() for q in ours.queries]

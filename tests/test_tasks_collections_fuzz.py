@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.collections import Collection, _own
 from tests.guard import guarded, mutated
 from tests.loading import FUZZ
+from textbench.tasks.collections import Collection, _user
 
 DOCUMENTS = {
     "trec": b"<DOC>\n<DOCNO> A-1 </DOCNO>\n<HEADLINE>Oil &amp; gas</HEADLINE>\n<TEXT>It rose.</TEXT>\n</DOC>\n"
@@ -53,17 +53,17 @@ def folder() -> Iterator[Path]:
         yield Path(name)
 
 
-def written(folder: Path, documents: bytes, queries: bytes, qrels: bytes) -> _own.OwnCollection:
+def written(folder: Path, documents: bytes, queries: bytes, qrels: bytes) -> _user.OwnCollection:
     """Write a collection's three files and describe it."""
     paths = [folder / name for name in ("documents", "queries", "qrels")]
     for path, content in zip(paths, (documents, queries, qrels), strict=True):
         path.write_bytes(content)
-    return _own.OwnCollection(*map(str, paths))
+    return _user.OwnCollection(*map(str, paths))
 
 
-def load(own: _own.OwnCollection) -> Collection:
+def load(own: _user.OwnCollection) -> Collection:
     """Load a collection and see that it can be stored: names and texts are Unicode, codes fit 64 bits."""
-    collection = _own.load(own)
+    collection = _user.load(own)
     for texts in (
         collection.document_ids, collection.documents, collection.query_ids, collection.queries
     ):  # fmt: skip

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from tasks import InputError, catalogue
-from tasks.datasets import Corpus, _cachopo
-from tasks.tokens import RULES
+from textbench.tasks import InputError, catalogue
+from textbench.tasks.datasets import Corpus, _cachopo
+from textbench.tasks.tokens import RULES
 
 # A part: documents; the first, middle and last one (label, start, sha1 of the whole text); documents a class.
 # The class counts of 20 Newsgroups are those of the table on the data set's home page.
@@ -208,8 +208,8 @@ def test_r8_is_the_part_of_r52_with_its_classes(corpora: dict[str, Corpus]) -> N
 def test_import_is_light_and_loading_leaves_the_package_unimported() -> None:
     script = (
         "import importlib, sys\n"
-        "importlib.import_module('tasks.datasets.20ng_allterms').load()\n"
-        "import tasks.audit, tasks.stopwords, tasks.tokens\n"
+        "importlib.import_module('textbench.tasks.datasets.20ng_allterms').load()\n"
+        "import textbench.tasks.audit, textbench.tasks.stopwords, textbench.tasks.tokens\n"
         "print([m for m in ('sklearn', 'pandas', 'Orange', 'orangecontrib.text') if m in sys.modules])"
     )
     root = Path(_cachopo.__file__).parents[2]
@@ -220,7 +220,7 @@ def test_import_is_light_and_loading_leaves_the_package_unimported() -> None:
 
 
 def _load_r8() -> Corpus:
-    return importlib.import_module("tasks.datasets.r8").load()
+    return importlib.import_module("textbench.tasks.datasets.r8").load()
 
 
 def test_package_missing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,10 +6,11 @@ import re
 import numpy as np
 import pytest
 
-from tasks import archives, catalogue
-from tasks.datasets import Corpus, _newsgroups, _reuters
-from tasks.tokens import RULES
 from tests.pins import PINS
+from textbench.tasks import catalogue
+from textbench.tasks.datasets import Corpus, _newsgroups, _reuters
+from textbench.tasks.sources import archives
+from textbench.tasks.tokens import RULES
 
 
 @pytest.fixture(scope="module")

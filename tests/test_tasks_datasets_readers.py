@@ -2,8 +2,8 @@
 
 import pytest
 
-from tasks import InputError
-from tasks.datasets import _newsgroups, _reuters
+from textbench.tasks import InputError
+from textbench.tasks.datasets import _newsgroups, _reuters
 
 STORY = """<REUTERS TOPICS="YES" LEWISSPLIT="TRAIN" OLDID="1" NEWID="1">
 <TOPICS><D>grain</D><D>wheat</D></TOPICS><PLACES><D>usa</D></PLACES>
@@ -63,7 +63,7 @@ def test_subject_and_body(message: str, expected: str) -> None:
 
 
 def test_a_review_that_is_not_utf8() -> None:
-    from tasks.datasets import imdb
+    from textbench.tasks.datasets import imdb
 
     assert imdb.review("na\xefve<br /><br />good".encode()) == "na\xefve  good"
     with pytest.raises(InputError, match="a review must be UTF-8, got byte 0xff at 2"):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.feature_extraction.text import CountVectorizer
 
-from tasks import InputError, catalogue
-from tasks.tokens import TokenRule, count, encode, vectorize
+from textbench.tasks import InputError, catalogue
+from textbench.tasks.tokens import TokenRule, count, encode, vectorize
 
 TRAIN = ["to be or not to be", "", "be", "not to be", "or"]
 

@@ -13,12 +13,12 @@ import pytest
 from pandas._libs.parsers import STR_NA_VALUES
 from pyarrow import parquet
 
-from tasks import InputError
-from tasks.ingest import read_corpus
-from tasks.own_data import MISSING, OwnData, reference
-from tasks.store import Store
 from tests import own_documents
 from tests.own_documents import read, refusal
+from textbench.tasks import InputError
+from textbench.tasks.ingest import read_corpus
+from textbench.tasks.sources.user_data import MISSING, UserData, reference
+from textbench.tasks.storage.store import Store
 
 Write = Callable[..., Path]
 ROWS = [("café, noir", "x"), ("thé", "y"), ("eau", "x"), ("vin", "y")]
@@ -240,7 +240,10 @@ def test_validation_documents_are_training_documents_that_are_told_apart(
 ) -> None:
     rows = "".join(f"t{i},{'xy'[i // 2 % 2]},{part}\n" for i, part in enumerate(PARTS))
     path = write("a.csv", "text,label,part\n" + rows)
-    store, own = Store(tmp_path / "store", isolated=False), reference(OwnData(str(path), split_column="part"))
+    store, own = (
+        Store(tmp_path / "store", isolated=False),
+        reference(UserData(str(path), split_column="part")),
+    )
     corpus = read_corpus(store.open(own))
     assert corpus.train_texts == ["t0", "t1", "t2", "t3", "t5", "t6", "t7"]
     assert corpus.validation is not None
@@ -273,7 +276,7 @@ def test_a_file_that_changes_after_the_plan_is_noticed_where_it_is_read(write: W
     path = write("a.csv", table(","))
     write("data/x/1", "a"), write("data/x/2", "b"), write("data/y/1", "a"), write("data/y/2", "b")
     store = Store(tmp_path / "store", isolated=False)
-    planned = [reference(OwnData(str(place))) for place in (path, tmp_path / "data")]
+    planned = [reference(UserData(str(place))) for place in (path, tmp_path / "data")]
     path.write_text(table(",").replace("eau", "bon"))
     write("data/README", "beside the classes")
     for own in planned:

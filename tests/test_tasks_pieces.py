@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-import tasks.store
-from featurizers.scdv import Scdv
-from tasks import embedding, senses, topics, values
-from tasks.featurize import save_arrays
-from tasks.recipe import Reference
-from tasks.store import Job, Store
+import textbench.tasks.storage.store
+from textbench.featurizers.scdv import Scdv
+from textbench.tasks.derived import polysemy, topics, tsne_map, value_histogram
+from textbench.tasks.featurize import save_arrays
+from textbench.tasks.storage.recipe import Reference
+from textbench.tasks.storage.store import Job, Store
 
 TERMS = ["bat", "ball", "cave", "wing", "rare", "lost"]
 # Three sentences of sport, three of animals; "lost" has no vector, "rare" is in one document.
@@ -32,13 +32,13 @@ FEATURES = Reference("featurize", "made:features", {"method": "scdv"})
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Store]:
     """Give a store with artifacts that `write` fills, by reference."""
     store = Store(tmp_path / "store", isolated=False)
-    call = tasks.store._call
+    call = textbench.tasks.storage.store._call
 
     def make(written: dict[str, Callable[[Job], None]]) -> Store:
         def one(function: str, job: Job) -> None:
             written[function](job) if function in written else call(function, job)
 
-        monkeypatch.setattr(tasks.store, "_call", one)
+        monkeypatch.setattr(textbench.tasks.storage.store, "_call", one)
         return store
 
     return make
@@ -127,7 +127,7 @@ def test_senses(made: Callable[..., Store]) -> None:
         "unheard": [["ball"]],
     }
     store = made({"made:vectors": write_vectors, "made:features": write_clusters})
-    found = store.open(senses.reference(VECTORS, FEATURES, asked)).json("senses")
+    found = store.open(polysemy.reference(VECTORS, FEATURES, asked)).json("senses")
     assert (found["lost"], found["unheard"]) == (None, None)
     bat = found["bat"]
     assert [(one["cluster"], round(one["probability"], 4)) for one in bat["clusters"]] == [(0, 0.7), (1, 0.3)]
@@ -142,22 +142,22 @@ def test_senses(made: Callable[..., Store]) -> None:
 
 def test_a_share_that_is_too_small_is_no_sense(made: Callable[..., Store]) -> None:
     store = made({"made:vectors": write_vectors, "made:features": write_clusters})
-    found = store.open(senses.reference(VECTORS, FEATURES, {"cave": [["ball"]]})).json("senses")["cave"]
+    found = store.open(polysemy.reference(VECTORS, FEATURES, {"cave": [["ball"]]})).json("senses")["cave"]
     assert [one["cluster"] for one in found["clusters"]] == [1]
     assert found["senses"][0]["probability"] == 0.0
 
 
 def test_published_senses_are_those_of_the_claims() -> None:
-    from evaluation.claims import read_claims
+    from textbench.evaluation.claims.published import read_claims
 
     metrics = [c.metric.split(":") for c in read_claims() if c.metric.startswith("p-cluster-given-word")]
     counted = {word: max(int(number) for _, w, number in metrics if w == word) for _, word, _ in metrics}
-    assert counted == {word: len(asked) for word, asked in senses.PUBLISHED.items()}
+    assert counted == {word: len(asked) for word, asked in polysemy.PUBLISHED.items()}
 
 
 def test_values_are_those_of_the_vectors(made: Callable[..., Store], monkeypatch: pytest.MonkeyPatch) -> None:
     """What is kept is what the method itself keeps, and nothing is lost between the bins."""
-    monkeypatch.setattr(values, "DOCUMENTS_AT_ONCE", 7)
+    monkeypatch.setattr(value_histogram, "DOCUMENTS_AT_ONCE", 7)
     rng = np.random.default_rng(0)
     counts = rng.poisson(0.4, (40, 30))
     counts[3] = 0  # a document without a word
@@ -175,7 +175,7 @@ def test_values_are_those_of_the_vectors(made: Callable[..., Store], monkeypatch
         "made:vectors": lambda job: job.save_matrix("train_counts", train),
         "made:features": write_features,
     }
-    artifact = made(written).open(values.reference(VECTORS, FEATURES))
+    artifact = made(written).open(value_histogram.reference(VECTORS, FEATURES))
     about, histogram = artifact.json("about"), artifact.array("histogram")
     assert about["kept"] == sparse.nnz
     assert about["values"] == 40 * 4 * 6
@@ -187,8 +187,8 @@ def test_values_are_those_of_the_vectors(made: Callable[..., Store], monkeypatch
     whole = everything.transform(train).data
     assert about["kept"] + about["below"] == len(whole)
     assert (about["smallest"], about["largest"]) == pytest.approx((whole.min(), whole.max()))
-    assert histogram[100:300].sum() == (np.abs(whole) < values.REACH / 2).sum()
-    assert histogram[0] >= (whole < -values.REACH).sum() > 0  # the ends hold what lies beyond
+    assert histogram[100:300].sum() == (np.abs(whole) < value_histogram.REACH / 2).sum()
+    assert histogram[0] >= (whole < -value_histogram.REACH).sum() > 0  # the ends hold what lies beyond
 
 
 def corpus_of(targets: np.ndarray) -> Callable[[Job], None]:
@@ -214,7 +214,7 @@ def test_an_embedding_keeps_apart_what_is_apart(made: Callable[..., Store], is_s
         "made:features": lambda job: job.save_matrix("test", csr_matrix(rows) if is_sparse else rows),
     }
     store = made(written)
-    artifact = store.open(embedding.reference(CORPUS, FEATURES))
+    artifact = store.open(tsne_map.reference(CORPUS, FEATURES))
     positions = artifact.array("positions")
     assert (positions.shape, positions.dtype) == ((80, 2), np.float32)
     assert np.isfinite(positions).all()
@@ -233,7 +233,7 @@ def test_an_embedding_of_few_documents_is_refused(made: Callable[..., Store], n_
         ValueError,
         match=f"more test documents than the 10 neighbours whose labels it compares, got {n_documents}",
     ):
-        made(written).ensure(embedding.reference(CORPUS, FEATURES))
+        made(written).ensure(tsne_map.reference(CORPUS, FEATURES))
 
 
 def test_an_embedding_of_eleven_documents_is_made(made: Callable[..., Store]) -> None:
@@ -242,7 +242,7 @@ def test_an_embedding_of_eleven_documents_is_made(made: Callable[..., Store]) ->
         "made:corpus": corpus_of(np.zeros(11, dtype=np.int64)),
         "made:features": lambda job: job.save_matrix("test", rows),
     }
-    artifact = made(written).open(embedding.reference(CORPUS, FEATURES))
+    artifact = made(written).open(tsne_map.reference(CORPUS, FEATURES))
     assert artifact.array("positions").shape == (11, 2) and artifact.json("about")["agreement"] == 1.0
 
 
@@ -253,16 +253,16 @@ def test_agreement_by_distances() -> None:
     for place, own in enumerate(positions):
         order = sorted((k for k in range(25) if k != place), key=lambda k: math.dist(positions[k], own))
         shares.append(np.mean([targets[k] == targets[place] for k in order[:4]]))
-    assert embedding.agreement(positions, targets, 4) == pytest.approx(np.mean(shares))
+    assert tsne_map.agreement(positions, targets, 4) == pytest.approx(np.mean(shares))
 
 
 def test_rows_are_reduced_to_unit_length_and_few_dimensions() -> None:
     rows = np.array([[3.0, 4.0], [0.0, 2.0], [0.0, 0.0]])
     expected = [[0.6, 0.8], [0.0, 1.0], [0.0, 0.0]]
     for features in (rows, csr_matrix(rows)):
-        np.testing.assert_allclose(embedding.reduced(features, 50, 0), expected, atol=1e-6)
+        np.testing.assert_allclose(tsne_map.reduced(features, 50, 0), expected, atol=1e-6)
     wide = np.random.default_rng(0).normal(size=(30, 80))
-    assert embedding.reduced(wide, 5, 0).shape == (30, 5)
+    assert tsne_map.reduced(wide, 5, 0).shape == (30, 5)
 
 
 def test_pieces_are_made_once(made: Callable[..., Store]) -> None:
@@ -274,13 +274,13 @@ def test_pieces_are_made_once(made: Callable[..., Store]) -> None:
         write_clusters(job)
 
     store = made({"made:vectors": write_vectors, "made:features": note})
-    first: Any = senses.reference(VECTORS, FEATURES, {"bat": [["ball"]]})
+    first: Any = polysemy.reference(VECTORS, FEATURES, {"bat": [["ball"]]})
     for _ in range(2):
-        store.ensure(senses.reference(VECTORS, FEATURES, {"bat": [["ball"]]}))
+        store.ensure(polysemy.reference(VECTORS, FEATURES, {"bat": [["ball"]]}))
     assert n_made == ["features"]
     others = [
-        senses.reference(TRAINING_ALONE, FEATURES, {"bat": [["ball"]]}),
-        senses.reference(VECTORS, FEATURES, {"bat": [["cave"]]}),
+        polysemy.reference(TRAINING_ALONE, FEATURES, {"bat": [["ball"]]}),
+        polysemy.reference(VECTORS, FEATURES, {"bat": [["cave"]]}),
     ]
     assert len({first.key, *(other.key for other in others)}) == 3
     assert json.loads(json.dumps(first.to_json())) == first.to_json()

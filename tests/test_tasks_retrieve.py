@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
-from evaluation.rankers import lm
-from tasks import InputError, collect, rankers, retrieve, vectorize
-from tasks.collections._own import OwnCollection
-from tasks.recipe import Reference
-from tasks.store import Artifact, Store
-from tasks.tokens import token_rule
+from textbench.evaluation.rankers import lm
+from textbench.tasks import InputError, collect, rankers, retrieve, vectorize
+from textbench.tasks.collections._user import OwnCollection
+from textbench.tasks.storage.recipe import Reference
+from textbench.tasks.storage.store import Artifact, Store
+from textbench.tasks.tokens import token_rule
 
 TOPICS = ("wing lift drag flow", "heat shock plate layer", "code index stack queue", "graph node edge tree")
 
@@ -103,8 +103,8 @@ def test_without_trials_the_published_values_rank_all_queries(tmp_path: Path, st
 
 
 def test_lm_is_the_ranker_on_the_collections_counts(tmp_path: Path, store: Store) -> None:
-    from evaluation.rankers import Index
-    from evaluation.ranking_measures import average_precision, rank, tie_order
+    from textbench.evaluation.metrics.ranked_retrieval import average_precision, rank, tie_order
+    from textbench.evaluation.rankers import Index
 
     own = collection(tmp_path)
     vectors = store.open(references(own)[1])
@@ -132,7 +132,7 @@ def test_a_representations_own_parameters_are_searched_where_nothing_else_is(
 
 
 def test_lm_pv_reads_the_words_of_a_projection(tmp_path: Path, store: Store) -> None:
-    from tasks import featurize
+    from textbench.tasks import featurize
 
     vectors = references(collection(tmp_path))[1]
     features = store.open(featurize.reference(vectors, "lsi", {"n_components": 3}, 0))
@@ -232,7 +232,11 @@ def test_on_border() -> None:
 )
 def test_names(name: str, module: str, method: str | None, params: dict[str, Any]) -> None:
     found = rankers.parse(name)
-    assert (found.module, found.method, found.params) == (f"evaluation.rankers.{module}", method, params)
+    assert (found.module, found.method, found.params) == (
+        f"textbench.evaluation.rankers.{module}",
+        method,
+        params,
+    )
 
 
 @pytest.mark.parametrize(

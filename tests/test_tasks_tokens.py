@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import CountVectorizer
 
-from tasks import InputError
-from tasks.stopwords import STOP_LISTS, stop_words
-from tasks.tokens import RULES, TokenRule, Vectors, count, encode, token_rule, vectorize
+from textbench.tasks import InputError
+from textbench.tasks.stopwords import STOP_LISTS, stop_words
+from textbench.tasks.tokens import RULES, TokenRule, Vectors, count, encode, token_rule, vectorize
 
 LETTERS = RULES["letters"]
 
@@ -31,7 +31,7 @@ def _terms_of(text: str, rule: TokenRule) -> list[str]:
 
 @pytest.fixture(scope="module")
 def r8() -> tuple[list[str], list[str]]:
-    corpus = importlib.import_module("tasks.datasets.r8").load()
+    corpus = importlib.import_module("textbench.tasks.datasets.r8").load()
     return corpus.train_texts[:800], corpus.test_texts[:300]
 
 

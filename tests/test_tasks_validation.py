@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score
 
-from evaluation import tuning
-from evaluation.probes import build_probe
-from evaluation.tuning import best_threshold, tune_thresholds
-from tasks import evaluate, featurize, tune
-from tasks.ingest import read_targets, read_validation
-from tasks.own_data import OwnData
-from tasks.own_data import reference as own
-from tasks.recipe import Reference
-from tasks.store import Store
-from tasks.tokens import token_rule
-from tasks.vectorize import reference as vectorize
+from textbench.evaluation.probes import tuning
+from textbench.evaluation.probes.catalogue import build_probe
+from textbench.evaluation.probes.tuning import best_threshold, tune_thresholds
+from textbench.tasks import featurize, predict, tune
+from textbench.tasks.ingest import read_targets, read_validation
+from textbench.tasks.sources.user_data import UserData
+from textbench.tasks.sources.user_data import reference as own
+from textbench.tasks.storage.recipe import Reference
+from textbench.tasks.storage.store import Store
+from textbench.tasks.tokens import token_rule
+from textbench.tasks.vectorize import reference as vectorize
 
 PARTS = ("train", "dev", "train", "test", "train")
 
@@ -34,7 +34,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         told = label if draw.random() < (0.7 if part == "dev" else 0.9) else "ab"[label == "a"]
         rows.append(f"common word{i % 7} sign{told} text{i},{label},{part}")
     (folder / "toy.csv").write_text("\n".join(rows))
-    corpus = own(OwnData(str(folder / "toy.csv"), split_column="part"))
+    corpus = own(UserData(str(folder / "toy.csv"), split_column="part"))
     store = Store(folder / "store", isolated=False)
     vectors = vectorize(corpus, asdict(token_rule("words")), False)
     return {"store": store, "corpus": corpus, "vectors": vectors}
@@ -82,7 +82,7 @@ def test_a_label_budget_tunes_on_those_of_them_that_it_has(
     made: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The labels of a budget are all that is seen; where it has none for validation, folds are made."""
-    from evaluation.budgets import labelled_documents
+    from textbench.evaluation.probes.budgets import labelled_documents
 
     seen: list[Any] = []
     plain = tuning.folds_of
@@ -104,7 +104,7 @@ def test_a_label_budget_tunes_on_those_of_them_that_it_has(
 
 def test_the_final_classifier_learns_from_training_and_validation_documents(made: dict[str, Any]) -> None:
     chosen = choice(made)
-    result = made["store"].open(evaluate.reference(made["corpus"], made["vectors"], chosen))
+    result = made["store"].open(predict.reference(made["corpus"], made["vectors"], chosen))
     corpus, C = made["store"].open(made["corpus"]), made["store"].open(chosen).json("choice")["C"]
     features = made["store"].open(featurize.reference(made["vectors"], "tfidf", {}, 0))
     probe = build_probe("linear-svm", C, 0).fit(features.matrix("train"), read_targets(corpus, "train"))

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from gensim.models import Word2Vec
 
-from tasks import InputError, shared_negatives, skip_gram, word_vectors
-from tasks.recipe import Reference
-from tasks.store import Job, Store
 from tests.plumbing import numbers
+from textbench.tasks import InputError, shared_negatives, skip_gram, word_vectors
+from textbench.tasks.storage.recipe import Reference
+from textbench.tasks.storage.store import Job, Store
 
 RNG = np.random.default_rng(9)
 TERMS = [f"term{i:02}" for i in range(42)]

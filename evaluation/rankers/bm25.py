@@ -8,7 +8,7 @@ the library bm25s.
 import numpy as np
 from optuna.distributions import BaseDistribution, FloatDistribution
 
-from evaluation.rankers import Index, only_matching
+from textbench.evaluation.rankers import Index, only_matching
 
 NEEDS: tuple[str, ...] = ()
 SEARCH_SPACE: dict[str, BaseDistribution] = {

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from optuna.distributions import BaseDistribution
 
-from evaluation.rankers import Index, norms, only_matching
+from textbench.evaluation.rankers import Index, norms, only_matching
 
 if TYPE_CHECKING:
-    from evaluation.rankers import Matrix
+    from textbench.evaluation.rankers import Matrix
 
 NEEDS = ("features",)
 SEARCH_SPACE: dict[str, BaseDistribution] = {}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from optuna.distributions import BaseDistribution, FloatDistribution
 
-from evaluation.rankers import Index, lm
+from textbench.evaluation.rankers import Index, lm
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

@@ -7,7 +7,7 @@ over distributional representations", EMNLP 2017, section 4.5, the equation of s
 import numpy as np
 from optuna.distributions import BaseDistribution
 
-from evaluation.rankers import Index, lm
+from textbench.evaluation.rankers import Index, lm
 
 NEEDS: tuple[str, ...] = ()
 SEARCH_SPACE: dict[str, BaseDistribution] = {"mu": lm.MU}

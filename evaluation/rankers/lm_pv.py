@@ -7,7 +7,7 @@ ad-hoc retrieval", SIGIR 2016; as quoted in Mekala et al., SCDV, EMNLP 2017, sec
 import numpy as np
 from optuna.distributions import BaseDistribution, FloatDistribution
 
-from evaluation.rankers import Index, lm
+from textbench.evaluation.rankers import Index, lm
 
 NEEDS = ("features", "term_vectors")
 SEARCH_SPACE: dict[str, BaseDistribution] = {"mu": lm.MU, "weight": FloatDistribution(0.01, 0.99)}

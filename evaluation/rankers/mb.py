@@ -8,7 +8,7 @@ import numpy as np
 from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
 from scipy.sparse import csr_matrix
 
-from evaluation.rankers import Index, lm, scale_rows
+from textbench.evaluation.rankers import Index, lm, scale_rows
 
 NEEDS: tuple[str, ...] = ()
 FEEDBACK: dict[str, BaseDistribution] = {

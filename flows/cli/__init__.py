@@ -6,32 +6,32 @@ from typing import Annotated
 
 import typer
 
-from flows.cli.check import check
-from flows.cli.claims import claims
-from flows.cli.compare import compare
-from flows.cli.curve import curve
-from flows.cli.doctor import doctor
-from flows.cli.down import down
-from flows.cli.export import export
-from flows.cli.fetch import fetch
-from flows.cli.forget import forget
-from flows.cli.leaderboard import leaderboard
-from flows.cli.list import list_app
-from flows.cli.panels import in_panels
-from flows.cli.query import query
-from flows.cli.report import report
-from flows.cli.retrieve import retrieve
-from flows.cli.run import run
-from flows.cli.send import send
-from flows.cli.show import show
-from flows.cli.status import status
-from flows.cli.store import store_app
-from flows.cli.terms import terms
-from flows.cli.transform import transform
-from flows.cli.up import up
-from flows.cli.voice import VOICE
-from flows.server import ServerError
-from tasks import InputError
+from textbench.flows.cli.check import check
+from textbench.flows.cli.claims import claims
+from textbench.flows.cli.compare import compare
+from textbench.flows.cli.curve import curve
+from textbench.flows.cli.doctor import doctor
+from textbench.flows.cli.down import down
+from textbench.flows.cli.export import export
+from textbench.flows.cli.fetch import fetch
+from textbench.flows.cli.forget import forget
+from textbench.flows.cli.leaderboard import leaderboard
+from textbench.flows.cli.list import list_app
+from textbench.flows.cli.panels import in_panels
+from textbench.flows.cli.query import query
+from textbench.flows.cli.report import report
+from textbench.flows.cli.retrieve import retrieve
+from textbench.flows.cli.run import run
+from textbench.flows.cli.send import send
+from textbench.flows.cli.show import show
+from textbench.flows.cli.status import status
+from textbench.flows.cli.store import store_app
+from textbench.flows.cli.terms import terms
+from textbench.flows.cli.transform import transform
+from textbench.flows.cli.up import up
+from textbench.flows.cli.voice import VOICE
+from textbench.flows.servers.prefect_server import ServerError
+from textbench.tasks import InputError
 
 app = typer.Typer(
     name="textbench",
@@ -86,7 +86,7 @@ def main() -> None:
         print(f"textbench: {error}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
-        from tasks import isolate
+        from textbench.tasks.storage import isolate
 
         print("textbench: stopped", file=sys.stderr, flush=True)
         isolate.unlink_semaphores()

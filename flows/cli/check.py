@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tasks import InputError, catalogue
+from textbench.tasks import InputError, catalogue
 
 
 def check(
@@ -20,8 +20,8 @@ def check(
 
     Example: textbench check my_method.py
     """
-    from flows.checks import check_file, check_parameters
-    from tasks import method_files
+    from textbench.flows.plan.checks import check_file, check_parameters
+    from textbench.tasks import method_files
 
     name, params = catalogue.parse_method(method)
     entry = catalogue.method(name)
@@ -38,8 +38,8 @@ def _is_kept(entry: catalogue.Entry, params: dict[str, object]) -> bool:
     """Print a line for each promise; return whether all are kept."""
     import warnings
 
-    from featurizers._contract import Broken, Subject, run_checks
-    from tasks.method_files import describe
+    from textbench.featurizers._contract import Broken, Subject, run_checks
+    from textbench.tasks.method_files import describe
 
     module = entry.load()
     if not hasattr(module, "SEARCH_SPACE"):

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows.tables.table import EMPTY, Datum, Table
-from flows.tables.terminal import print_table
-from flows.words import counted
-from tasks import InputError
+from textbench.flows.tables.table import EMPTY, Datum, Table
+from textbench.flows.tables.terminal import print_table
+from textbench.flows.tables.words import counted
+from textbench.tasks import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from flows.cells import Request
-    from flows.claims import Entry
-    from flows.measure import Measurement
+    from textbench.flows.plan.cell import Request
+    from textbench.flows.referee.ledger import Entry
+    from textbench.flows.referee.measurement import Measurement
 
 MANY = 12  # claims, from which on reasons are summed up
 COLUMNS = ("published", "measured", "recorded", "verdict")
@@ -64,10 +64,10 @@ def claims(
     """
     import json as json_module
 
-    from flows.claims import choose, ledger, requests
-    from flows.claims import record as write
-    from flows.cli.start import use_data_dir
-    from flows.home import home_folder
+    from textbench.flows.cli.start import use_data_dir
+    from textbench.flows.referee.ledger import choose, ledger, requests
+    from textbench.flows.referee.ledger import record as write
+    from textbench.flows.run.workspace import home_folder
 
     chosen = choose(claim, paper)
     if trials < 0:
@@ -98,10 +98,10 @@ def _run(home: Path, request: "Request", timed: bool) -> int:
     import contextlib
     import io
 
-    from flows.cells import plan
-    from flows.cli.start import stopped_by_hand
-    from flows.cli.sweep import run_cells
-    from flows.results.index import Index
+    from textbench.flows.cli.start import stopped_by_hand
+    from textbench.flows.cli.sweep import run_cells
+    from textbench.flows.plan.cell import plan
+    from textbench.flows.results.index import Index
 
     cells, index = plan(request), Index(home)
     if not timed and all(index.get(cell) for cell in cells):

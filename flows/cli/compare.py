@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.output import FIGURES, check_file
-from flows.cli.take import take_run
-from flows.cli.voice import wrote
-from flows.results.metric_names import KNOWN, heading, scale
-from flows.tables.table import Datum, Table
-from flows.tables.terminal import print_table
-from flows.words import counted
-from tasks import InputError
+from textbench.flows.cli.output import FIGURES, check_file
+from textbench.flows.cli.take import take_run
+from textbench.flows.cli.voice import wrote
+from textbench.flows.results.metric_names import KNOWN, heading, scale
+from textbench.flows.tables.table import Datum, Table
+from textbench.flows.tables.terminal import print_table
+from textbench.flows.tables.words import counted
+from textbench.tasks import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from flows.compare import Pair, Ranking
+    from textbench.flows.results.comparison import Pair, Ranking
 
 LEVEL, SIGNIFICANT = 0.05, "*"
 COLUMNS = ("difference", "95 % interval", "p", "only one right", "McNemar p")
@@ -73,8 +73,8 @@ def compare(
     """
     import json as json_module
 
-    from flows.compare import as_json, draw, pairs, ranking
-    from flows.home import home_folder
+    from textbench.flows.results.comparison import as_json, draw, pairs, ranking
+    from textbench.flows.run.workspace import home_folder
 
     check_file("--figure", figure, FIGURES)
     home = home_folder()
@@ -111,9 +111,9 @@ def _entrants(
     metric: str | None,
 ) -> Mapping[str, Any]:
     """Return what is compared, by data set. Raises InputError for options that do not go together."""
-    from flows.cli.request import PROTOCOLS
-    from flows.compare import runs_by_name, runs_of_methods
-    from tasks import catalogue
+    from textbench.flows.cli.request import PROTOCOLS
+    from textbench.flows.results.comparison import runs_by_name, runs_of_methods
+    from textbench.tasks import catalogue
 
     if metric is not None:
         catalogue.pick("metric", metric, KNOWN)

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.output import FIGURES, check_file
-from flows.cli.own import takes_own_data
-from flows.cli.request import Address, CellsAsJson, DataDir, Engine, Folds, Jobs, Paper, Probe
-from flows.cli.voice import wrote
-from tasks import InputError
+from textbench.flows.cli.output import FIGURES, check_file
+from textbench.flows.cli.own import takes_own_data
+from textbench.flows.cli.request import Address, CellsAsJson, DataDir, Engine, Folds, Jobs, Paper, Probe
+from textbench.flows.cli.voice import wrote
+from textbench.tasks import InputError
 
 if TYPE_CHECKING:
-    from flows.cells import Cell
-    from flows.curves import Point
-    from flows.suites import Part
+    from textbench.flows.plan.cell import Cell
+    from textbench.flows.plan.learning_curves import Point
+    from textbench.flows.plan.suites import Part
 
 BUDGETS = (100, 200, 500, 1000, 2000, 5000)
 
@@ -67,14 +67,14 @@ def curve(
 
     Example: textbench curve -d reuters65 -m tfidf -m lsi -m nb --budgets 500,1000,2000 --draws 5
     """
-    from flows.cells import Request
-    from flows.cli.request import PROTOCOLS, read_engine, read_search
-    from flows.cli.start import stopped_by_hand, use_data_dir
-    from flows.curves import check_metric
-    from flows.home import home_folder
-    from flows.suites import Part
-    from tasks.catalogue import nearest
-    from tasks.tracking import read_settings
+    from textbench.flows.cli.request import PROTOCOLS, read_engine, read_search
+    from textbench.flows.cli.start import stopped_by_hand, use_data_dir
+    from textbench.flows.plan.cell import Request
+    from textbench.flows.plan.learning_curves import check_metric
+    from textbench.flows.plan.suites import Part
+    from textbench.flows.run.workspace import home_folder
+    from textbench.tasks.catalogue import nearest
+    from textbench.tasks.tracking.tracker import read_settings
 
     if not (dataset or own) or not method:
         raise InputError(
@@ -128,16 +128,16 @@ def run_curves(
     shown: bool = True,
 ) -> list[dict[str, Any]]:
     """Run the flow `label_budget` and return a row a cell; where it is to be shown, print the curves as a table."""
-    from flows.cli.start import run_flow
-    from flows.curves import curve_arguments
-    from flows.results.index import Index
-    from tasks.store import Store
+    from textbench.flows.cli.start import run_flow
+    from textbench.flows.plan.learning_curves import curve_arguments
+    from textbench.flows.results.index import Index
+    from textbench.tasks.storage.store import Store
 
     store = Store(home / "store")
     is_new = not all(store.has(cell.references["evaluate"]) for cell in cells)
     rows, _ = run_flow(
         home,
-        "flows.label_budget:label_budget",
+        "textbench.flows.label_budget:label_budget",
         curve_arguments(part),
         cells,
         engine=engine,
@@ -154,10 +154,10 @@ def fitted(home: Path, part: "Part") -> "Part":
     """Return curves whose budgets their smallest data set can fill: where it cannot, the last is all its documents."""
     from dataclasses import replace
 
-    from flows.cli.sweep import require_data
-    from flows.curves import plan_curves
-    from tasks.ingest import read_targets
-    from tasks.store import Store
+    from textbench.flows.cli.sweep import require_data
+    from textbench.flows.plan.learning_curves import plan_curves
+    from textbench.tasks.ingest import read_targets
+    from textbench.tasks.storage.store import Store
 
     cells = plan_curves(part.request, part.budgets[:1], 1)
     require_data(home, cells)
@@ -173,12 +173,12 @@ def plan_and_check(home: Path, part: "Part", metric: str | None = None) -> "list
     Raises InputError for budgets that a data set's training part cannot fill, and for a metric, None for the default,
     that curves of the user's own documents would not have.
     """
-    from flows.checks import check_shown_metric
-    from flows.cli.sweep import require_data
-    from flows.curves import plan_curves
-    from tasks import catalogue
-    from tasks.ingest import read_targets
-    from tasks.store import Store
+    from textbench.flows.cli.sweep import require_data
+    from textbench.flows.plan.checks import check_shown_metric
+    from textbench.flows.plan.learning_curves import plan_curves
+    from textbench.tasks import catalogue
+    from textbench.tasks.ingest import read_targets
+    from textbench.tasks.storage.store import Store
 
     cells = plan_curves(part.request, part.budgets, part.draws, stratified=part.stratified)
     require_data(home, cells)
@@ -198,10 +198,10 @@ def plan_and_check(home: Path, part: "Part", metric: str | None = None) -> "list
 def _print(
     home: Path, rows: list[dict[str, Any]], metric: str | None, figure: Path | None, as_json: bool
 ) -> None:
-    from flows.corpora import keep_numbers, told_apart
-    from flows.curves import summarise, verdicts
-    from flows.results.index import Index
-    from flows.results.metric_names import heading, scale, unit
+    from textbench.flows.plan.corpora import keep_numbers, told_apart
+    from textbench.flows.plan.learning_curves import summarise, verdicts
+    from textbench.flows.results.index import Index
+    from textbench.flows.results.metric_names import heading, scale, unit
 
     failed = [row for row in rows if row["error"]]
     every = Index(home).rows()
@@ -209,7 +209,7 @@ def _print(
     done = told_apart(home, [row for row in rows if not row["error"]], among=every)
     curves = summarise(done, metric)
     if figure is not None:
-        from flows.curve_figure import draw
+        from textbench.flows.plots.curves import draw
 
         for name in dict.fromkeys(curve.dataset for curve in curves):
             own = [curve for curve in curves if curve.dataset == name]

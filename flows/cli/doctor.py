@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from tasks import InputError
+from textbench.tasks import InputError
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "optuna", "prefect", "fastapi", "mlflow")
 FREE_MB, MEMORY_MB = 500, 1500
@@ -75,7 +75,7 @@ def checks() -> Iterator[Check]:
     yield _machine()
     yield from _data_sets()
     try:
-        from flows.home import home_folder
+        from textbench.flows.run.workspace import home_folder
 
         home = home_folder()
     except InputError as error:
@@ -113,7 +113,7 @@ def _libraries() -> Iterator[Check]:
     import shlex
     from importlib import metadata
 
-    from tasks.definitions import PROJECT
+    from textbench.tasks.storage.definitions import PROJECT
 
     lock = PROJECT / "requirements.lock"
     text = lock.read_text("utf-8") if lock.is_file() else ""
@@ -141,7 +141,7 @@ def _libraries() -> Iterator[Check]:
 def _machine() -> Check:
     import psutil
 
-    from tasks.isolate import n_cores
+    from textbench.tasks.storage.isolate import n_cores
 
     memory = psutil.virtual_memory()
     found = (
@@ -153,7 +153,8 @@ def _machine() -> Check:
 
 def _data_sets() -> Iterator[Check]:
     """Load the data sets that come with a package; of the archives only look whether they are there."""
-    from tasks import archives, catalogue
+    from textbench.tasks import catalogue
+    from textbench.tasks.sources import archives
 
     there: list[str] = []
     to_fetch: list[str] = []
@@ -188,7 +189,7 @@ def _processes(home: Path) -> Check:
     """Locks keep two runs from computing one thing twice; a fork server isolates computations."""
     import multiprocessing
 
-    from tasks.locks import locked
+    from textbench.tasks.storage.locks import locked
 
     lock = home / ".doctor.lock"
     try:
@@ -208,8 +209,8 @@ def _shared_store() -> Check:
     """Try the root and the lock server that several machines have in common, where there are any."""
     import os
 
-    from tasks.remote import LOCKS, Remote, sole
-    from tasks.store import STORE
+    from textbench.tasks.storage.remote import LOCKS, Remote, sole
+    from textbench.tasks.storage.store import STORE
 
     url = os.environ.get(STORE)
     if not url:
@@ -228,7 +229,7 @@ def _shared_store() -> Check:
 def _mlflow(home: Path) -> Check:
     import os
 
-    from tasks.tracking import Tracker, read_settings
+    from textbench.tasks.tracking.tracker import Tracker, read_settings
 
     settings = read_settings(home)
     Tracker(settings).check()
@@ -249,9 +250,9 @@ def _mlflow(home: Path) -> Check:
 
 
 def _prefect(home: Path) -> Check:
-    from flows import server
+    from textbench.flows.servers import prefect_server
 
-    state = server.status(home)
+    state = prefect_server.status(home)
     address = state["address"]
     if address is None:
         return Check("Prefect", True, "no server runs; a run starts one")

@@ -19,14 +19,16 @@ def down(
 
     Example: textbench down
     """
-    from flows import server, services
-    from flows.home import home_folder
+    from textbench.flows.run.workspace import home_folder
+    from textbench.flows.servers import prefect_server, services
 
     try:
         home = home_folder()
         stopped = services.stop(home, everything)
-        others = [str(other) for other, is_used in server.folders(home).items() if is_used and other != home]
-    except server.ServerError as error:
+        others = [
+            str(other) for other, is_used in prefect_server.folders(home).items() if is_used and other != home
+        ]
+    except prefect_server.ServerError as error:
         typer.echo(f"textbench: {error}", err=True)
         raise typer.Exit(1) from error
     typer.echo(f"stopped: {', '.join(stopped)}" if stopped else "no server was running")

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from flows.cli.output import check_file
-from flows.cli.take import DataSet, OfProtocol, RunName, take_run
+from textbench.flows.cli.output import check_file
+from textbench.flows.cli.take import DataSet, OfProtocol, RunName, take_run
 
 
 def export(
@@ -34,10 +34,10 @@ def export(
     """
     import json as json_module
 
-    from flows.home import home_folder
-    from flows.model import Model
-    from flows.runs import Run
-    from tasks.isolate import CellError
+    from textbench.flows.explain.export import Model
+    from textbench.flows.results.runs import Run
+    from textbench.flows.run.workspace import home_folder
+    from textbench.tasks.storage.isolate import CellError
 
     home = home_folder()
     row = take_run(home, run, dataset, protocol)

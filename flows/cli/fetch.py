@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from tasks.catalogue import Entry
+    from textbench.tasks.catalogue import Entry
 
 
 def fetch(
@@ -22,7 +22,7 @@ def fetch(
 
     Example: textbench fetch r8 r52
     """
-    from tasks import catalogue
+    from textbench.tasks import catalogue
 
     names = list(dict.fromkeys(datasets or catalogue.datasets()))
     entries = [catalogue.dataset(name) for name in names]
@@ -38,7 +38,7 @@ def fetch(
 
 
 def _load(entry: "Entry") -> dict[str, Any]:
-    from tasks import InputError
+    from textbench.tasks import InputError
 
     module = entry.load()
     about = {

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from flows.words import counted
-from tasks import InputError
+from textbench.flows.tables.words import counted
+from textbench.tasks import InputError
 
 LISTED = 20
 
@@ -43,8 +43,8 @@ def forget(
 
     Example: textbench forget -d "data (2)" --dry-run
     """
-    from flows import forget as forgetting
-    from flows.home import home_folder
+    from textbench.flows.run import forget as forgetting
+    from textbench.flows.run.workspace import home_folder
 
     home = home_folder()
     rows = forgetting.choose(home, run or (), dataset or (), method or ())
@@ -62,9 +62,9 @@ def forget(
 
 def _say(home: Path, rows: Sequence[dict[str, Any]]) -> None:
     """Print the runs, of which documents they are, and from where they go."""
-    from flows.corpora import about
-    from flows.forget import is_in_mlflow, tracker_of, waiting
-    from flows.runs import in_words, short_id
+    from textbench.flows.plan.corpora import about
+    from textbench.flows.results.runs import in_words, short_id
+    from textbench.flows.run.forget import is_in_mlflow, tracker_of, waiting
 
     for row in rows[:LISTED]:
         print(f"{short_id(row)}  {in_words(row)}")

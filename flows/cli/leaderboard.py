@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from flows.cli.output import FIGURES, check_file
-from flows.cli.voice import wrote
-from flows.words import counted
-from tasks import InputError
+from textbench.flows.cli.output import FIGURES, check_file
+from textbench.flows.cli.voice import wrote
+from textbench.flows.tables.words import counted
+from textbench.tasks import InputError
 
 TABLE = "table"
 
@@ -52,11 +52,11 @@ def leaderboard(
 
     Example: textbench leaderboard -d r8 --metric macro_f1 --format latex > table.tex
     """
-    from flows.corpora import choose_datasets, choose_methods
-    from flows.doubt import with_doubt
-    from flows.home import home_folder
-    from flows.results.leaderboard import FORMATS, render_table
-    from flows.results.summary import latest
+    from textbench.flows.plan.corpora import choose_datasets, choose_methods
+    from textbench.flows.results.doubt import with_doubt
+    from textbench.flows.results.leaderboard import FORMATS, render_table
+    from textbench.flows.results.summary import latest
+    from textbench.flows.run.workspace import home_folder
 
     if json:
         output = "json"
@@ -78,7 +78,7 @@ def leaderboard(
     elif output == TABLE:
         from rich.console import Console
 
-        from flows.verdict import verdicts
+        from textbench.flows.results.winner import verdicts
 
         console = Console()
         render_table(rows, console, metric)
@@ -87,16 +87,16 @@ def leaderboard(
     else:
         print(FORMATS[output](rows, metric))
     if figure is not None:
-        from flows.figure import draw
+        from textbench.flows.plots.leaderboard import draw
 
         draw(rows, figure, metric)
         wrote(figure, as_json=output == "json")
 
 
 def _check(metric: str | None, protocol: str | None, output: str, formats: Sequence[str]) -> None:
-    from flows.cli.request import PROTOCOLS
-    from flows.results.metric_names import KNOWN
-    from tasks.catalogue import pick
+    from textbench.flows.cli.request import PROTOCOLS
+    from textbench.flows.results.metric_names import KNOWN
+    from textbench.tasks.catalogue import pick
 
     if metric is not None:
         pick("metric", metric, KNOWN)
@@ -106,9 +106,9 @@ def _check(metric: str | None, protocol: str | None, output: str, formats: Seque
 
 
 def _index_rows(home: Path) -> Sequence[Mapping[str, Any]]:
-    from flows.corpora import keep_numbers
-    from flows.rescore import rescored
-    from flows.results.index import Index
+    from textbench.flows.plan.corpora import keep_numbers
+    from textbench.flows.results.index import Index
+    from textbench.flows.results.rescore import rescored
 
     rows = Index(home).rows()
     keep_numbers(home, rows)
@@ -117,9 +117,9 @@ def _index_rows(home: Path) -> Sequence[Mapping[str, Any]]:
 
 
 def _mlflow_rows(home: Path) -> Sequence[Mapping[str, Any]]:
-    from flows.corpora import told_apart
-    from flows.results.index import Index
-    from tasks.tracking import Tracker, read_settings
+    from textbench.flows.plan.corpora import told_apart
+    from textbench.flows.results.index import Index
+    from textbench.tasks.tracking.tracker import Tracker, read_settings
 
     tracker = Tracker(read_settings(home))
     if tracker.settings.is_on and not tracker.exists():
@@ -146,7 +146,7 @@ def _say_how_to_make_some(
 ) -> None:
     if output != TABLE:
         return
-    from flows.runs import command_to_run
+    from textbench.flows.results.runs import command_to_run
 
     asked = bool(datasets or methods or protocol)
     command = command_to_run(datasets, methods, rows, protocol) if asked else "textbench run quick"

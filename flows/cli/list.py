@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from tasks.catalogue import Entry
-    from tasks.recipe import Reference
+    from textbench.tasks.catalogue import Entry
+    from textbench.tasks.storage.recipe import Reference
 
 SHOWN = 6  # methods of a part of a suite that are named
 # Headings of lists that have a line an entry, by the values of some columns.
@@ -45,7 +45,7 @@ def list_datasets(json: Json = False) -> None:
 
     Example: textbench list datasets --json
     """
-    from tasks import catalogue, ingest
+    from textbench.tasks import catalogue, ingest
 
     entries = [_data(entry, ingest.reference(name)) for name, entry in catalogue.datasets().items()]
     _print(entries, ("here", "licence", "source"), json)
@@ -59,7 +59,7 @@ def list_methods(json: Json = False) -> None:
 
     Example: textbench list methods
     """
-    from tasks import catalogue
+    from textbench.tasks import catalogue
 
     entries = [
         {
@@ -84,8 +84,8 @@ def list_metrics(json: Json = False) -> None:
 
     Example: textbench leaderboard --metric map
     """
-    from evaluation.metrics import METRICS
-    from evaluation.multilabel import MULTILABEL_METRICS
+    from textbench.evaluation.metrics.multilabel import MULTILABEL_METRICS
+    from textbench.evaluation.metrics.single_label import METRICS
 
     entries = [
         {
@@ -111,7 +111,7 @@ def list_suites(json: Json = False) -> None:
 
     Example: textbench run quick
     """
-    from flows.suites import read_suite, suites
+    from textbench.flows.plan.suites import read_suite, suites
 
     entries = [{"name": name} | read_suite(name) for name in suites()]
     if not json:
@@ -130,7 +130,7 @@ def list_collections(json: Json = False) -> None:
 
     Example: textbench retrieve -c cranfield
     """
-    from tasks import catalogue, collect
+    from textbench.tasks import catalogue, collect
 
     entries = [_data(entry, collect.reference(name)) for name, entry in catalogue.collections().items()]
     _print(entries, ("here", "licence", "source"), json)
@@ -142,7 +142,7 @@ def list_rankers(json: Json = False) -> None:
 
     Example: textbench retrieve -c cacm -m bm25 -m lsi -m lm+scdv
     """
-    from tasks import rankers
+    from textbench.tasks import rankers
 
     entries = [
         {
@@ -175,10 +175,11 @@ def _whereabouts(files: Iterable[str], reference: "Reference") -> str:
     """Say where documents would come from: the store, an archive on this machine, a package, or the network."""
     from importlib import metadata
 
-    from flows.home import home_folder
-    from tasks import InputError, archives
-    from tasks.datasets._cachopo import INSTALL, PACKAGE
-    from tasks.store import Store
+    from textbench.flows.run.workspace import home_folder
+    from textbench.tasks import InputError
+    from textbench.tasks.datasets._cachopo import INSTALL, PACKAGE
+    from textbench.tasks.sources import archives
+    from textbench.tasks.storage.store import Store
 
     try:
         if Store(home_folder() / "store").has(reference):

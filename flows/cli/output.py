@@ -4,7 +4,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from tasks import InputError
+from textbench.tasks import InputError
 
 FIGURES = (".svg", ".png", ".pdf")
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tasks import InputError
+from textbench.tasks import InputError
 
 
 def own_options(
@@ -45,7 +45,7 @@ def own_options(
         typer.Option(help="With --data: what tables call your documents.", show_default="the file's name"),
     ] = None,
 ) -> dict[str, Any] | None:
-    """Return the fields of `tasks.own_data.OwnData` that are asked for, None without --data.
+    """Return the fields of `tasks.sources.user_data.UserData` that are asked for, None without --data.
 
     Raises InputError for the other options without it.
     """

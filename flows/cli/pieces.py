@@ -5,17 +5,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from flows.suites import Part
+    from textbench.flows.plan.suites import Part
 
 
 def run_pieces(home: Path, part: "Part", as_json: bool, engine: str = "threads") -> list[dict[str, Any]]:
     """Run the flow `pieces` for a part of a suite and return a row a piece."""
-    from flows.cli.start import run_flow
-    from flows.pieces import plan_pieces
-    from tasks.store import Store
+    from textbench.flows.cli.start import run_flow
+    from textbench.flows.plan.derived import plan_derived
+    from textbench.tasks.storage.store import Store
 
     request, store = part.request, Store(home / "store")
-    planned = plan_pieces(request, part.pieces)
+    planned = plan_derived(request, part.pieces)
     arguments = {"stages": list(part.pieces)} | {
         field: getattr(request, field)
         for field in ("datasets", "methods", "seeds", "protocol", "name", "rule", "paper")
@@ -23,7 +23,7 @@ def run_pieces(home: Path, part: "Part", as_json: bool, engine: str = "threads")
     is_new = not all(store.has(piece.reference) for piece in planned)
     rows, _ = run_flow(
         home,
-        "flows.make_pieces:pieces",
+        "textbench.flows.derived:pieces",
         arguments,
         planned,
         engine=engine,
@@ -35,11 +35,11 @@ def run_pieces(home: Path, part: "Part", as_json: bool, engine: str = "threads")
 
 def print_pieces(home: Path, part: "Part", as_json: bool) -> None:
     """Print the pieces of a part and whether each is stored; compute nothing."""
-    from flows.pieces import plan_pieces
-    from tasks.store import Store
+    from textbench.flows.plan.derived import plan_derived
+    from textbench.tasks.storage.store import Store
 
     store = Store(home / "store")
-    for piece in plan_pieces(part.request, part.pieces):
+    for piece in plan_derived(part.request, part.pieces):
         is_stored = store.has(piece.reference)
         if as_json:
             names = ("dataset", "method", "protocol", "seed", "stage")

@@ -18,11 +18,11 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from flows.cli.forecast import Forecast
-from flows.cli.voice import VOICE
+from textbench.flows.cli.forecast import Forecast
+from textbench.flows.cli.voice import VOICE
 
 if TYPE_CHECKING:
-    from flows.squares import Square
+    from textbench.flows.plan.base_cell import BaseCell
 
 MOST_LINES = 6  # of cells under way, below the bar
 LOGGERS = {"textbench": logging.INFO, "textbench.steps": logging.DEBUG}
@@ -45,7 +45,7 @@ class Progress(logging.Handler):
 
     def __init__(
         self,
-        cells: "list[Square]",
+        cells: "list[BaseCell]",
         as_json: bool,
         expected: Mapping[str, float | None] | None = None,
         console: Console | None = None,

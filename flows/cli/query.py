@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.own import one_data_set, takes_own_data
+from textbench.flows.cli.own import one_data_set, takes_own_data
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from flows.query import Answer, Match
+    from textbench.flows.explain.lsa_query import Answer, Match
 
 N_SHOWN = 8  # terms of an explanation
 
@@ -41,10 +41,10 @@ def query(
 
     Example: textbench query -d reuters65 "crude oil price" --explain
     """
-    from flows.home import home_folder
-    from flows.query import Question, ask
-    from tasks.isolate import CellError
-    from tasks.store import Store
+    from textbench.flows.explain.lsa_query import Question, ask
+    from textbench.flows.run.workspace import home_folder
+    from textbench.tasks.storage.isolate import CellError
+    from textbench.tasks.storage.store import Store
 
     question = Question(one_data_set(dataset, own), text, method, threshold, top, own=own)
     question.check()

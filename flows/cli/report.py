@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from flows.cli.output import FIGURES, check_file, check_folder
-from tasks import InputError
+from textbench.flows.cli.output import FIGURES, check_file, check_folder
+from textbench.tasks import InputError
 
 FILE = Path("report.html")
 
@@ -66,13 +66,14 @@ def report(
     """
     import sys
 
-    from flows.claims import choose, ledger
-    from flows.home import home_folder
-    from flows.report import audits, page, recorded
-    from flows.report.chapters import chapters as build
-    from flows.report.charts import draw_picture
-    from flows.report.evidence import gather
-    from flows.report.publish import publish as log
+    from textbench.flows.plots.charts import draw_picture
+    from textbench.flows.referee import recorded_audits
+    from textbench.flows.referee.ledger import choose, ledger
+    from textbench.flows.report import page, recorded
+    from textbench.flows.report.chapters import chapters as build
+    from textbench.flows.report.evidence import gather
+    from textbench.flows.report.publish import publish as log
+    from textbench.flows.run.workspace import home_folder
 
     out = output or out
     check_file("--out", out, [".html", ".htm"])
@@ -83,7 +84,7 @@ def report(
     home = home_folder()
     evidence = gather(home, sweep or ())
     if record:
-        n_audits, n_lines = audits.record(evidence), recorded.record(evidence)
+        n_audits, n_lines = recorded_audits.record(evidence), recorded.record(evidence)
         print(f"textbench: recorded {n_audits} audits, {n_lines} lines of leaderboards", file=sys.stderr)
     if evidence.is_empty and not claims:
         raise InputError(

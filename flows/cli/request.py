@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tasks import InputError
+from textbench.tasks import InputError
 
 if TYPE_CHECKING:
-    from flows.cells import Request
+    from textbench.flows.plan.cell import Request
 
 PROTOCOLS = ("honest", "transductive", "faithful")
 ENGINES = ("threads", "dask")
@@ -32,7 +32,7 @@ Address = Annotated[
 
 def use_jobs(jobs: int | None) -> int | None:
     """Have the flow that a command runs compute at most so many stages at once."""
-    from tasks.isolate import JOBS, n_jobs
+    from textbench.tasks.storage.isolate import JOBS, n_jobs
 
     if jobs is not None:
         if jobs < 1:
@@ -92,9 +92,9 @@ def read_request(
     protocol: str,
 ) -> "Request":
     """Return what is asked: the suite's settings, each replaced by what was given beside it."""
-    from flows.cells import Request
-    from flows.suites import read_suite
-    from tasks.catalogue import nearest
+    from textbench.flows.plan.cell import Request
+    from textbench.flows.plan.suites import read_suite
+    from textbench.tasks.catalogue import nearest
 
     if protocol not in PROTOCOLS:
         raise InputError(f"there is no protocol {protocol!r}; {nearest(protocol, PROTOCOLS)}")
@@ -156,8 +156,8 @@ def read_engine(engine: str, address: str | None, *, timed: bool = False) -> str
         raise InputError(f"--address is of a Dask cluster and needs --engine dask, got {engine}")
     if timed:
         raise InputError("--timed measures this machine; leave --address out")
-    from flows.cluster import check_address, check_workers
-    from flows.home import home_folder
+    from textbench.flows.run.dask_cluster import check_address, check_workers
+    from textbench.flows.run.workspace import home_folder
 
     check_address(address)
     check_workers(address, home_folder())

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.output import check_folder
-from flows.cli.request import Address, Engine, Fresh, Jobs
-from flows.cli.voice import wrote
-from tasks import InputError
+from textbench.flows.cli.output import check_folder
+from textbench.flows.cli.request import Address, Engine, Fresh, Jobs
+from textbench.flows.cli.voice import wrote
+from textbench.tasks import InputError
 
 if TYPE_CHECKING:
-    from flows.rankings import Cell, Request
-    from tasks.store import Store
+    from textbench.flows.results.rankings import Cell, Request
+    from textbench.tasks.storage.store import Store
 
 PROTOCOLS = ("honest", "faithful")
 
@@ -108,12 +108,12 @@ def retrieve(
 
     Your own: textbench retrieve --documents CISI.ALL --queries CISI.QRY --qrels CISI.REL -m lm
     """
-    from flows.cli.request import read_engine
-    from flows.cli.start import stopped_by_hand
-    from flows.home import home_folder
-    from flows.rankings import COLLECTIONS, RANKERS, Request, plan
-    from tasks.store import Store
-    from tasks.tracking import read_settings
+    from textbench.flows.cli.request import read_engine
+    from textbench.flows.cli.start import stopped_by_hand
+    from textbench.flows.results.rankings import COLLECTIONS, RANKERS, Request, plan
+    from textbench.flows.run.workspace import home_folder
+    from textbench.tasks.storage.store import Store
+    from textbench.tasks.tracking.tracker import read_settings
 
     if protocol not in PROTOCOLS:
         raise InputError(f"--protocol must be {' or '.join(PROTOCOLS)}, got {protocol!r}")
@@ -176,8 +176,8 @@ def _own(
 
 def _require_data(home: Path, cells: "list[Cell]", judgments: str) -> None:
     """Load what is not stored yet, so that collections that are missing or bad stop the run before it begins."""
-    from tasks import collect
-    from tasks.store import Store
+    from textbench.tasks import collect
+    from textbench.tasks.storage.store import Store
 
     store = Store(home / "store", isolated=False)
     for corpus in {cell.dataset: cell.references["ingest"] for cell in cells}.values():
@@ -185,7 +185,7 @@ def _require_data(home: Path, cells: "list[Cell]", judgments: str) -> None:
 
 
 def _read_runs(files: list[Path], cells: "list[Cell]") -> dict[str, dict[str, dict[str, float]]]:
-    from evaluation.ranking_measures import read_run
+    from textbench.evaluation.metrics.ranked_retrieval import read_run
 
     if files and len({cell.dataset for cell in cells}) > 1:
         raise InputError("--run scores a run on one collection; name it with --collection")
@@ -203,14 +203,14 @@ def _read_runs(files: list[Path], cells: "list[Cell]") -> dict[str, dict[str, di
 def _run(
     home: Path, request: "Request", cells: "list[Cell]", fresh: bool, engine: str
 ) -> list[dict[str, Any]]:
-    from flows.cli.start import run_flow
-    from flows.rankings import index
-    from tasks.store import Store
+    from textbench.flows.cli.start import run_flow
+    from textbench.flows.results.rankings import index
+    from textbench.tasks.storage.store import Store
 
     store = Store(home / "store")
     is_new = fresh or not all(store.has(cell.references["evaluate"]) for cell in cells)
     arguments = asdict(request) | {"fresh": fresh}
-    flow = "flows.retrieval:retrieval"
+    flow = "textbench.flows.retrieval:retrieval"
     rows, _ = run_flow(home, flow, arguments, cells, engine=engine, is_new=is_new, index=index(home))
     return rows
 
@@ -220,8 +220,8 @@ def check_runs(store: "Store", cells: "list[Cell]", folder: Path) -> None:
 
     A run that is not stored could not have been written: what has its name is another one.
     """
-    from evaluation.ranking_measures import qrels_lines
-    from tasks import collect
+    from textbench.evaluation.metrics.ranked_retrieval import qrels_lines
+    from textbench.tasks import collect
 
     contents: dict[Path, bytes | None] = {}
     for cell in cells:
@@ -278,8 +278,8 @@ def _print(
     outside: dict[str, dict[str, dict[str, float]]],
     as_json: bool,
 ) -> None:
-    from flows.ranking_tables import json_lines, outside_rows, render
-    from tasks.store import Store
+    from textbench.flows.results.ranking_tables import json_lines, outside_rows, render
+    from textbench.tasks.storage.store import Store
 
     store = Store(home / "store")
     extra = outside_rows(outside, cells, store)

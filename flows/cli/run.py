@@ -5,8 +5,18 @@ from typing import Annotated, Any
 
 import typer
 
-from flows.cli.own import takes_own_data
-from flows.cli.request import Address, CellsAsJson, DataDir, Engine, Folds, Fresh, Jobs, Paper, Probe
+from textbench.flows.cli.own import takes_own_data
+from textbench.flows.cli.request import (
+    Address,
+    CellsAsJson,
+    DataDir,
+    Engine,
+    Folds,
+    Fresh,
+    Jobs,
+    Paper,
+    Probe,
+)
 
 # What goes beside a suite of parts and holds for each of them; a part says for itself what any other option would.
 BESIDE_PARTS = ("data_dir", "engine", "address", "jobs", "dry_run", "json")
@@ -94,13 +104,13 @@ def run(
 
     Example: textbench run -d r8 -d r52 -m tfidf -m lsi --seeds 5
     """
-    from flows.cells import plan
-    from flows.cli import request as options
-    from flows.cli.start import stopped_by_hand, use_data_dir
-    from flows.cli.summary import print_plan
-    from flows.cli.sweep import parts_of, require_data, run_cells, run_suite
-    from flows.home import home_folder
-    from tasks.tracking import read_settings
+    from textbench.flows.cli import request as options
+    from textbench.flows.cli.start import stopped_by_hand, use_data_dir
+    from textbench.flows.cli.summary import print_plan
+    from textbench.flows.cli.sweep import parts_of, require_data, run_cells, run_suite
+    from textbench.flows.plan.cell import plan
+    from textbench.flows.run.workspace import home_folder
+    from textbench.tasks.tracking.tracker import read_settings
 
     if several := parts_of(suite):
         options.refuse_beside(f"suite {suite}", context, BESIDE_PARTS)

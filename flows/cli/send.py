@@ -2,7 +2,7 @@
 
 import typer
 
-from flows.words import counted
+from textbench.flows.tables.words import counted
 
 
 def send() -> None:
@@ -12,22 +12,22 @@ def send() -> None:
 
     Example: MLFLOW_TRACKING_URI=http://127.0.0.1:5000 textbench send
     """
-    from flows import spool
-    from flows.home import home_folder
-    from tasks.tracking import Tracker, read_settings
+    from textbench.flows.run import outbox
+    from textbench.flows.run.workspace import home_folder
+    from textbench.tasks.tracking.tracker import Tracker, read_settings
 
     home = home_folder()
     settings = read_settings(home)
-    if not spool.waiting(home, settings.tracking_uri):
-        n_others = len(spool.waiting(home))
+    if not outbox.waiting(home, settings.tracking_uri):
+        n_others = len(outbox.waiting(home))
         typer.echo(
             f"no runs wait for {settings.tracking_uri}"
             + (f"; {n_others} wait for another" if n_others else "")
         )
         return
-    n_sent, refused = spool.send(home, Tracker(settings))
+    n_sent, refused = outbox.send(home, Tracker(settings))
     typer.echo(f"sent {counted(n_sent, 'run')} to {settings.tracking_uri}")
     for name, reason in refused.items():
-        typer.echo(f"textbench: {spool.folder(home) / name}.json: {reason}", err=True)
+        typer.echo(f"textbench: {outbox.folder(home) / name}.json: {reason}", err=True)
     if refused:
         raise typer.Exit(1)

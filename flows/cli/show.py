@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.take import DataSet, OfProtocol, RunName, take_run
-from flows.words import counted
-from tasks import InputError
-from tasks.own_source import named
+from textbench.flows.cli.take import DataSet, OfProtocol, RunName, take_run
+from textbench.flows.tables.words import counted
+from textbench.tasks import InputError
+from textbench.tasks.sources.user_source import named
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rich.console import Console
 
-    from flows.runs import Run
+    from textbench.flows.results.runs import Run
 
 
 def show(
@@ -31,8 +31,8 @@ def show(
     """
     import json as json_module
 
-    from flows.home import home_folder
-    from flows.runs import Run
+    from textbench.flows.results.runs import Run
+    from textbench.flows.run.workspace import home_folder
 
     home = home_folder()
     found = Run(home, take_run(home, run, dataset, protocol))
@@ -47,9 +47,9 @@ def show(
 
 def describe(run: "Run") -> dict[str, Any]:
     """Return all that is known of a run as JSON values; what is not in the store is None, `note` says why."""
-    from flows.costs import costs
-    from flows.doubt import intervals
-    from flows.runs import read_audit
+    from textbench.flows.results.doubt import intervals
+    from textbench.flows.results.leakage import costs
+    from textbench.flows.results.runs import read_audit
 
     row = run.row
     about: dict[str, Any] = dict(row) | {
@@ -102,8 +102,8 @@ def _recipe(run: "Run", meta: Mapping[str, Any]) -> dict[str, Any]:
 
 def _mlflow(home: "Path", row: Mapping[str, Any]) -> str | None:
     """Return the address of the run's MLflow page if that is up, else the command that opens it; None without a run."""
-    from flows import services
-    from tasks.tracking import NONE
+    from textbench.flows.servers import services
+    from textbench.tasks.tracking.tracker import NONE
 
     if row["tracking_uri"] == NONE:
         return None
@@ -115,8 +115,8 @@ def _mlflow(home: "Path", row: Mapping[str, Any]) -> str | None:
 def _render(console: "Console", about: Mapping[str, Any]) -> None:
     from rich.text import Text
 
-    from flows.costs import in_words
-    from flows.runs import labels_in_words
+    from textbench.flows.results.leakage import in_words
+    from textbench.flows.results.runs import labels_in_words
 
     console.print(Text(f"{about['dataset']} {about['method']}", style="bold"))
     tuned = f"best of {about['trials']} settings" if about["trials"] else "default settings"
@@ -199,7 +199,7 @@ def _print_metrics(console: "Console", about: Mapping[str, Any]) -> None:
 
 
 def _figure(name: str, value: float) -> str:
-    from flows.results.metric_names import scale
+    from textbench.flows.results.metric_names import scale
 
     return f"{scale(name) * value:.2f}"
 

@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flows.words import counted
-from tasks import InputError
+from textbench.flows.tables.words import counted
+from textbench.tasks import InputError
 
 if TYPE_CHECKING:
-    from flows.results.index import Index
-    from flows.server import ServerInfo
-    from flows.squares import Square
+    from textbench.flows.plan.base_cell import BaseCell
+    from textbench.flows.results.index import Index
+    from textbench.flows.servers.prefect_server import ServerInfo
 
 
 def use_data_dir(folder: Path | None) -> None:
@@ -33,7 +33,7 @@ def stopped_by_hand() -> Iterator[None]:
     What it computed in children ends with it. A KeyboardInterrupt could be lost in a library's clean-up.
     """
 
-    from tasks import isolate
+    from textbench.tasks.storage import isolate
 
     def stop(*_: object) -> None:
         if sys.stderr.isatty():
@@ -53,7 +53,7 @@ def run_flow(
     home: Path,
     flow: str,
     arguments: Mapping[str, Any],
-    cells: "Sequence[Square]",
+    cells: "Sequence[BaseCell]",
     *,
     engine: str = "threads",
     as_json: bool = False,
@@ -62,16 +62,16 @@ def run_flow(
 ) -> "tuple[list[dict[str, Any]], ServerInfo]":
     """Run a flow ("module:name") with these arguments, show its progress, and return a row a cell, and the server.
 
-    `engine` is one of `flows.engine.task_runner`. `as_json` prints each row as it comes, as JSON. `is_new` says that
-    there is something to compute; how long, progress tells from what `index` has recorded of such cells. Raises
-    ServerError when the Prefect server goes away, cells are left, or standard output is closed, and TrackingError when
-    MLflow, which something new is to be written to, does not answer.
+    `engine` is one of `flows.run.engine.task_runner`. `as_json` prints each row as it comes, as JSON. `is_new` says
+    that there is something to compute; how long, progress tells from what `index` has recorded of such cells. Raises
+    ServerError when the Prefect server goes away, cells are left, or standard output is closed, and TrackingError
+    when MLflow, which something new is to be written to, does not answer.
     """
-    from flows import server, session
-    from flows.cli.progress import Progress
-    from flows.server import ServerError
-    from tasks import isolate
-    from tasks.tracking import Tracker, read_settings
+    from textbench.flows.cli.progress import Progress
+    from textbench.flows.servers import prefect_server, session
+    from textbench.flows.servers.prefect_server import ServerError
+    from textbench.tasks.storage import isolate
+    from textbench.tasks.tracking.tracker import Tracker, read_settings
 
     expected: dict[str, float | None] = {}
     if is_new:
@@ -86,13 +86,13 @@ def run_flow(
         progress.say("loading Prefect")
         from prefect import tags
 
-        from flows.abandoned import crash_abandoned_runs, owner_tag
-        from flows.engine import task_runner
-        from flows.home import folder_tag
+        from textbench.flows.run.engine import task_runner
+        from textbench.flows.run.workspace import folder_tag
+        from textbench.flows.servers.orphaned_runs import crash_abandoned_runs, owner_tag
 
         function = _load(flow)
         progress.say("waiting for the Prefect server")
-        server.wait(info)
+        prefect_server.wait(info)
         crash_abandoned_runs()
         progress.say("")
         try:
@@ -116,10 +116,10 @@ def run_flow(
 
 
 def _expected(
-    home: Path, cells: "Sequence[Square]", index: "Index", not_before: float
+    home: Path, cells: "Sequence[BaseCell]", index: "Index", not_before: float
 ) -> dict[str, float | None]:
-    from flows.cells import estimate
-    from tasks.store import Store
+    from textbench.flows.plan.cell import estimate
+    from textbench.tasks.storage.store import Store
 
     seconds = estimate(cells, Store(home / "store", not_before=not_before), index.rows())
     return dict(zip((cell.key for cell in cells), seconds, strict=True))
@@ -127,13 +127,13 @@ def _expected(
 
 def _check_shared() -> None:
     """See that what machines share can be used."""
-    from tasks.remote import check_databases
-    from tasks.store import STORE
+    from textbench.tasks.storage.remote import check_databases
+    from textbench.tasks.storage.store import STORE
 
     check_databases()
 
     if url := os.environ.get(STORE):
-        from tasks.remote import Remote
+        from textbench.tasks.storage.remote import Remote
 
         Remote(url).check()
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from flows.words import counted
+from textbench.flows.tables.words import counted
 
 
 def status(json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False) -> None:
@@ -14,14 +14,15 @@ def status(json: Annotated[bool, typer.Option("--json", help="Print one line of 
     """
     from json import dumps
 
-    from flows import services, spool
-    from flows.home import home_folder
+    from textbench.flows.run import outbox
+    from textbench.flows.run.workspace import home_folder
+    from textbench.flows.servers import services
 
     home = home_folder()
     found = services.status(home)
-    waiting = spool.waiting(home)
+    waiting = outbox.waiting(home)
     if waiting:
-        found["spool"] = {"waiting": len(waiting), "folder": str(spool.folder(home))}
+        found["spool"] = {"waiting": len(waiting), "folder": str(outbox.folder(home))}
     if json:
         typer.echo(dumps(found))
         return

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tasks import InputError
+from textbench.tasks import InputError
 
 store_app = typer.Typer(help="Show or prune the stored results.", no_args_is_help=True)
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
@@ -22,9 +22,9 @@ def size(json: Json = False) -> None:
     import json as json_module
     from collections import Counter
 
-    from flows.home import home_folder
-    from tasks.leftovers import artifacts
-    from tasks.store import ASIDE
+    from textbench.flows.run.workspace import home_folder
+    from textbench.tasks.storage.garbage import artifacts
+    from textbench.tasks.storage.store import ASIDE
 
     root = home_folder() / "store"
     counts: Counter[str] = Counter()
@@ -68,8 +68,8 @@ def prune(
     """
     import json as json_module
 
-    from flows.home import home_folder
-    from tasks.leftovers import prune as prune_store
+    from textbench.flows.run.workspace import home_folder
+    from textbench.tasks.storage.garbage import prune as prune_store
 
     age = seconds(older_than)
     root = home_folder() / "store"

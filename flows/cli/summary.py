@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flows.cli.voice import VOICE
-from flows.words import counted
+from textbench.flows.cli.voice import VOICE
+from textbench.flows.tables.words import counted
 
 if TYPE_CHECKING:
-    from flows.cells import Cell
+    from textbench.flows.plan.cell import Cell
 
 WIDTH = 80
 
@@ -20,9 +20,9 @@ def print_plan(home: Path, cells: "Sequence[Cell]", as_json: bool) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from flows.cells import estimate
-    from flows.results.index import Index
-    from tasks.store import Store
+    from textbench.flows.plan.cell import estimate
+    from textbench.flows.results.index import Index
+    from textbench.tasks.storage.store import Store
 
     seconds = estimate(cells, Store(home / "store"), Index(home).rows())
     if as_json:
@@ -47,13 +47,13 @@ def print_summary(home: Path, rows: Sequence[dict[str, Any]], page: str) -> None
     """Print the leaderboard and its verdict; `page` is that of the flow."""
     from rich.console import Console
 
-    from flows import services
-    from flows.corpora import keep_numbers, told_apart
-    from flows.doubt import with_doubt
-    from flows.results.index import Index
-    from flows.results.leaderboard import render_table
-    from flows.verdict import verdicts
-    from tasks.tracking import read_settings
+    from textbench.flows.plan.corpora import keep_numbers, told_apart
+    from textbench.flows.results.doubt import with_doubt
+    from textbench.flows.results.index import Index
+    from textbench.flows.results.leaderboard import render_table
+    from textbench.flows.results.winner import verdicts
+    from textbench.flows.servers import services
+    from textbench.tasks.tracking.tracker import read_settings
 
     console = Console()
     every = Index(home).rows()

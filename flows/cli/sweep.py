@@ -6,11 +6,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flows.cli.voice import note
+from textbench.flows.cli.voice import note
 
 if TYPE_CHECKING:
-    from flows.cells import Cell, Request
-    from flows.suites import Part
+    from textbench.flows.plan.cell import Cell, Request
+    from textbench.flows.plan.suites import Part
 
 
 def run_cells(
@@ -25,10 +25,10 @@ def run_cells(
 
     `options` are those of the flow beside the request: timed, fresh, time_limit, memory_limit.
     """
-    from flows.cli.start import run_flow
-    from flows.cli.summary import print_summary
-    from flows.results.index import Index
-    from tasks.store import Store
+    from textbench.flows.cli.start import run_flow
+    from textbench.flows.cli.summary import print_summary
+    from textbench.flows.results.index import Index
+    from textbench.tasks.storage.store import Store
 
     store = Store(home / "store")
     is_new = (
@@ -39,7 +39,7 @@ def run_cells(
     arguments = asdict(request) | dict(options)
     rows, info = run_flow(
         home,
-        "flows.benchmark:benchmark",
+        "textbench.flows.benchmark:benchmark",
         arguments,
         cells,
         engine=engine,
@@ -54,7 +54,7 @@ def run_cells(
 
 def parts_of(suite: str | None) -> "list[Part]":
     """Return the parts of a suite that says more than a sweep whose settings options may replace."""
-    from flows.suites import REPLACEABLE, parts, read_suite
+    from textbench.flows.plan.suites import REPLACEABLE, parts, read_suite
 
     name = suite or "quick"
     return [] if read_suite(name).keys() <= REPLACEABLE else parts(name)
@@ -62,12 +62,12 @@ def parts_of(suite: str | None) -> "list[Part]":
 
 def run_suite(home: Path, parts: "list[Part]", dry_run: bool, as_json: bool, engine: str = "threads") -> int:
     """Run a suite's parts in order, what is stored is not computed again; return how many cells failed."""
-    from flows.cells import plan
-    from flows.cli.curve import plan_and_check, run_curves
-    from flows.cli.pieces import print_pieces, run_pieces
-    from flows.cli.start import stopped_by_hand
-    from flows.cli.summary import print_plan
-    from flows.papers import show
+    from textbench.flows.cli.curve import plan_and_check, run_curves
+    from textbench.flows.cli.pieces import print_pieces, run_pieces
+    from textbench.flows.cli.start import stopped_by_hand
+    from textbench.flows.cli.summary import print_plan
+    from textbench.flows.papers import show
+    from textbench.flows.plan.cell import plan
 
     n_failed = 0
     for number, part in enumerate(parts, start=1):
@@ -109,12 +109,12 @@ def require_data(home: Path, cells: "list[Cell]") -> None:
     on the user's documents, or a database that machines share and that does not answer; TrackingError where MLflow,
     which something new is to be written to, does not answer.
     """
-    from flows.checks import check_tuning_metric, check_validation
-    from tasks import ingest, method_files
-    from tasks.remote import check_databases
-    from tasks.store import Store
-    from tasks.tokens import TokenRule, check_tokens
-    from tasks.tracking import Tracker, read_settings
+    from textbench.flows.plan.checks import check_tuning_metric, check_validation
+    from textbench.tasks import ingest, method_files
+    from textbench.tasks.storage.remote import check_databases
+    from textbench.tasks.storage.store import Store
+    from textbench.tasks.tokens import TokenRule, check_tokens
+    from textbench.tasks.tracking.tracker import Tracker, read_settings
 
     store = Store(home / "store")
     missing = [cell for cell in cells if not store.has(cell.references["evaluate"])]

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from flows.cli.voice import note
+from textbench.flows.cli.voice import note
 
 RUN_HELP = (
     "`last`, `best`, a method (its newest run), or the beginning of a run's MLflow id or key (6 or more)."
@@ -27,11 +27,11 @@ OfProtocol = Annotated[
 def take_run(
     home: Path, name: str, dataset: str | None = None, protocol: str | None = None
 ) -> dict[str, Any]:
-    """Return the index row of the run that `name` means (`flows.runs.find_run`).
+    """Return the index row of the run that `name` means (`flows.results.runs.find_run`).
 
     Where it is no id, a line on standard error says which run that is.
     """
-    from flows.runs import BEST, find_run, in_words, is_id_of, of_best_run
+    from textbench.flows.results.runs import BEST, find_run, in_words, is_id_of, of_best_run
 
     row = find_run(home, name, dataset, protocol)
     if not is_id_of(row, name):

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.output import FIGURES, check_file
-from flows.cli.own import one_data_set, takes_own_data
+from textbench.flows.cli.output import FIGURES, check_file
+from textbench.flows.cli.own import one_data_set, takes_own_data
 
 if TYPE_CHECKING:
-    from flows.terms import Answer
+    from textbench.flows.explain.terms import Answer
 
 
 DATASET = "reuters65"
@@ -47,10 +47,10 @@ def terms(
 
     Example: textbench terms --method dcot --dataset reuters65 nasdaq reagan
     """
-    from flows.home import home_folder
-    from flows.terms import Question, ask, draw
-    from tasks.isolate import CellError
-    from tasks.store import Store
+    from textbench.flows.explain.terms import Question, ask, draw
+    from textbench.flows.run.workspace import home_folder
+    from textbench.tasks.storage.isolate import CellError
+    from textbench.tasks.storage.store import Store
 
     check_file("--figure", figure, FIGURES)
     question = Question(
@@ -80,7 +80,7 @@ def _render(answer: "Answer") -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from flows.terms import EMPTY
+    from textbench.flows.explain.terms import EMPTY
 
     table = Table(title=f"{answer.dataset}, {answer.method}", title_justify="left")
     for column in answer.columns:

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from flows.cli.output import check_file
-from flows.cli.voice import note, wrote
-from flows.words import counted
-from tasks import InputError
-from tasks.files import whole
+from textbench.flows.cli.output import check_file
+from textbench.flows.cli.voice import note, wrote
+from textbench.flows.tables.words import counted
+from textbench.tasks import InputError
+from textbench.tasks.storage.files import whole
 
 if TYPE_CHECKING:
-    from flows.model import Answers, Model
-    from tasks.new_texts import Text
+    from textbench.flows.explain.export import Answers, Model
+    from textbench.tasks.sources.new_texts import Text
 
 OUTPUTS = ("labels", "features")
 FEATURES, TABLES, JSON_LINES = (".csv", ".npz", ".npy"), (".csv", ".txt"), (".jsonl", ".json")
@@ -72,9 +72,9 @@ def transform(
 
     Example: textbench transform r8-tfidf.npz stories.csv --text-column body -o labels.csv
     """
-    from flows.model import Model
-    from tasks.catalogue import pick
-    from tasks.new_texts import STDIN, Reading, read_texts
+    from textbench.flows.explain.export import Model
+    from textbench.tasks.catalogue import pick
+    from textbench.tasks.sources.new_texts import STDIN, Reading, read_texts
 
     if output not in OUTPUTS and (Path(output).suffix or len(Path(output).parts) > 1):
         raise InputError(

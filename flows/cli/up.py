@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tasks import InputError
+from textbench.tasks import InputError
 
 PREFECT_PORT, MLFLOW_PORT = 4200, 5000  # what both are known by
 NO_SCHEDULE = "off"
@@ -44,8 +44,8 @@ def up(
 
     from rich.console import Console
 
-    from flows import ports, server, services
-    from flows.home import home_folder
+    from textbench.flows.run.workspace import home_folder
+    from textbench.flows.servers import ports, prefect_server, services
 
     home = home_folder()
     asked = _asked(nightly, cron)
@@ -58,10 +58,10 @@ def up(
         )
     _require_same(home, port, mlflow_port, asked)
     try:
-        held = nullcontext() if server.configured_api_url() else server.hold(home)
+        held = nullcontext() if prefect_server.configured_api_url() else prefect_server.hold(home)
         with Console(stderr=True).status("starting Prefect, its worker, and MLflow's page"), held:
             _start(home, host, port, mlflow_port, schedule)
-    except server.ServerError as error:
+    except prefect_server.ServerError as error:
         typer.echo(f"textbench: {error}", err=True)
         raise typer.Exit(1) from error
     found = services.status(home)
@@ -74,12 +74,12 @@ def up(
     typer.echo(
         f"worker   runs what is started on Prefect's page{f', and nightly at {when} UTC' if when else ''}"
     )
-    typer.echo(f"logs     {services.folder(home)}, {server.folder(home) / 'server.log'}")
+    typer.echo(f"logs     {services.folder(home)}, {prefect_server.folder(home) / 'server.log'}")
 
 
 def _asked(nightly: bool, cron: str | None) -> str | None:
     """Return what `--nightly` asks for: a schedule, off, or None without it."""
-    from flows.services import NIGHTLY_CRON
+    from textbench.flows.servers.services import NIGHTLY_CRON
 
     if cron is not None and not nightly:
         raise InputError(f"{cron!r} is a schedule of the flow nightly: textbench up --nightly {cron!r}")
@@ -88,7 +88,7 @@ def _asked(nightly: bool, cron: str | None) -> str | None:
 
 def _schedule(nightly: str | None) -> str | None:
     """Return the schedule that was asked for, None for none. Raises InputError for what is not cron."""
-    from flows.services import NIGHTLY_CRON
+    from textbench.flows.servers.services import NIGHTLY_CRON
 
     if nightly in (None, NO_SCHEDULE):
         return None
@@ -108,7 +108,7 @@ def _require_same(home: Path, port: int | None, mlflow_port: int | None, nightly
     """Refuse to move or change what runs already: it may be at work."""
     from urllib.parse import urlsplit
 
-    from flows import services
+    from textbench.flows.servers import services
 
     found = services.status(home)
     for option, asked, name in (("--port", port, "prefect"), ("--mlflow-port", mlflow_port, "mlflow")):
@@ -130,18 +130,18 @@ def _require_same(home: Path, port: int | None, mlflow_port: int | None, nightly
 
 def _start(home: Path, host: str, port: int | None, mlflow_port: int | None, cron: str | None) -> None:
     """Start all three at once and wait until they answer."""
-    from flows import ports, server, services
+    from textbench.flows.servers import ports, prefect_server, services
 
     found = services.status(home)
     taken: list[int] = []
-    last = server.folder(home) / "port", services.folder(home) / "mlflow.port"
+    last = prefect_server.folder(home) / "port", services.folder(home) / "mlflow.port"
     if found["prefect"]["address"] is None:
         chosen, said = ports.choose("--port", host, port, ports.remembered(last[0]) or PREFECT_PORT)
         taken.append(chosen)
         _say(said)
-        info = server.start(home, host, chosen)
+        info = prefect_server.start(home, host, chosen)
     else:
-        info = server.start(home)
+        info = prefect_server.start(home)
     if found["mlflow"]["address"] is None and not found["mlflow"]["configured"]:
         usual = ports.remembered(last[1]) or MLFLOW_PORT
         chosen, said = ports.choose("--mlflow-port", host, mlflow_port, usual, taken)
@@ -151,7 +151,7 @@ def _start(home: Path, host: str, port: int | None, mlflow_port: int | None, cro
     if info.port is not None:
         ports.remember(last[0], info.port)
     services.start_worker(home, info.api_url, cron)
-    server.wait(info, services.START_SECONDS)
+    prefect_server.wait(info, services.START_SECONDS)
     if not services.status(home)["mlflow"]["configured"]:
         services.wait(home, services.MLFLOW)
     services.wait(home, services.WORKER)

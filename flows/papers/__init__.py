@@ -14,11 +14,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasks.files import whole, write_json
+from textbench.tasks.storage.files import whole, write_json
 
 if TYPE_CHECKING:
-    from flows.cells import Cell
-    from flows.suites import Part
+    from textbench.flows.plan.cell import Cell
+    from textbench.flows.plan.suites import Part
 
 RECORD = "mlflow.json"  # which pictures and tables of a suite MLflow has
 
@@ -40,7 +40,7 @@ class Exhibit:
 
 def exhibits(home: Path, suite: str) -> list[Exhibit]:
     """Return what the suite shows with the cells of the results folder; nothing for a suite without such a module."""
-    name = f"{__name__}.{suite.replace('-', '_')}"
+    name = f"{__name__}.{suite.replace('-', '_')}.exhibits"
     if importlib.util.find_spec(name) is None:
         return []
     return list(importlib.import_module(name).exhibits(home))
@@ -60,7 +60,7 @@ class Done:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The finished rows, as `flows.curves` reads them."""
+        """The finished rows, as `flows.plan.learning_curves` reads them."""
         return [row | {"labels": dict(cell.request.labels)} for cell, row in self.found]
 
     @property
@@ -73,10 +73,10 @@ class Done:
 
 def done(home: Path, suite: str) -> list[Done]:
     """Return the parts of a suite with what of them is finished; keys are worked out and nothing is computed."""
-    from flows.cells import plan
-    from flows.curves import plan_curves
-    from flows.results.index import Index
-    from flows.suites import parts
+    from textbench.flows.plan.cell import plan
+    from textbench.flows.plan.learning_curves import plan_curves
+    from textbench.flows.plan.suites import parts
+    from textbench.flows.results.index import Index
 
     index = Index(home)
     rows = sorted(index.rows(), key=lambda row: row["created"])
@@ -137,7 +137,14 @@ def _write(folder: Path, exhibit: Exhibit) -> list[Path]:
 
 def _log(home: Path, suite: str, paths: Sequence[Path]) -> str:
     """Log the files as artifacts of an MLflow run, unless it has these very files; return a line on that."""
-    from tasks.tracking import KIND_TAG, REPORTS, Tracker, TrackingError, git_commit, read_settings
+    from textbench.tasks.tracking.tracker import (
+        KIND_TAG,
+        REPORTS,
+        Tracker,
+        TrackingError,
+        git_commit,
+        read_settings,
+    )
 
     tracker = Tracker(read_settings(home))
     digest = hashlib.sha256(b"\0".join(path.read_bytes() for path in paths)).hexdigest()

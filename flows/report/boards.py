@@ -1,8 +1,9 @@
 """Chapter one: which representation to use. A board is a data set under a protocol: its methods, best first.
 
 The best is tested against every other method by the paired bootstrap over test documents, Holm-corrected
-(`flows.verdict`); what is not told apart from it is marked as tied. What the repository records of the same data set
-and protocol stands in the same table, told apart, so that nothing is called best while a better one is known.
+(`flows.results.winner`); what is not told apart from it is marked as tied. What the repository records of the same
+data set and protocol stands in the same table, told apart, so that nothing is called best while a better one is
+known.
 """
 
 import math
@@ -10,14 +11,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from flows.report.evidence import Evidence, published_name
-from flows.report.recorded import beside, paper_of
-from flows.results.leaderboard import caption, failures
-from flows.results.metric_names import KNOWN, heading, scale
-from flows.results.summary import Summary, columns, summarise, tables
-from flows.runs import HONEST, command_to_run
-from flows.tables.table import LOCAL, NOTHING, RECORDED, Datum, Table, number, slug
-from flows.verdict import Standing, standing
+from textbench.flows.report.evidence import Evidence, published_name
+from textbench.flows.report.recorded import beside, paper_of
+from textbench.flows.results.leaderboard import caption, failures
+from textbench.flows.results.metric_names import KNOWN, heading, scale
+from textbench.flows.results.runs import HONEST, command_to_run
+from textbench.flows.results.summary import Summary, columns, summarise, tables
+from textbench.flows.results.winner import Standing, standing
+from textbench.flows.tables.table import LOCAL, NOTHING, RECORDED, Datum, Table, number, slug
 
 LEAST = 1e-9  # of a fraction: less is floating point's
 MEETS = "interval meets the best's"

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from flows.half_widths import in_words
-from flows.report import (
-    audits,
+from textbench.flows.plots import charts
+from textbench.flows.plots.charts import Figure
+from textbench.flows.referee import recorded_audits
+from textbench.flows.report import (
     boards,
-    charts,
     classes,
     costs,
     curves,
@@ -21,17 +21,17 @@ from flows.report import (
     search,
     topics,
 )
-from flows.report.boards import Board
-from flows.report.charts import Figure
-from flows.report.evidence import Evidence
-from flows.results.metric_names import scale
-from flows.results.summary import higher, mean_over, on_seeds
-from flows.tables.table import LOCAL, RECORDED, Table, slug
-from flows.verdict import the_others
-from flows.words import counted
+from textbench.flows.report.boards import Board
+from textbench.flows.report.evidence import Evidence
+from textbench.flows.results.half_widths import in_words
+from textbench.flows.results.metric_names import scale
+from textbench.flows.results.summary import higher, mean_over, on_seeds
+from textbench.flows.results.winner import the_others
+from textbench.flows.tables.table import LOCAL, RECORDED, Table, slug
+from textbench.flows.tables.words import counted
 
 if TYPE_CHECKING:
-    from flows.claims import Entry
+    from textbench.flows.referee.ledger import Entry
 
 SEVERAL = 3  # boards, up to which each is answered in the summary
 NEAR = 0.02  # of the best figure: what is worth a look if it is cheaper
@@ -351,18 +351,20 @@ def _made(
     entries: "Sequence[Entry] | None",
     searched: Sequence[search.Run],
 ) -> Chapter:
-    found, kept = audits.known(evidence, others=entries is not None), _kept(boards_here, entries)
+    found, kept = recorded_audits.known(evidence, others=entries is not None), _kept(boards_here, entries)
     n_local, n_kept = len(evidence.rows) + len(evidence.budgets), sum(len(table.rows) for table in kept)
     sections = []
     if found:
-        sections.append(Section("data-sets", "The data sets, audited", tables=[audits.overview(found)]))
+        sections.append(
+            Section("data-sets", "The data sets, audited", tables=[recorded_audits.overview(found)])
+        )
         sections += [
             Section(
                 slug(f"audit-{name}"),
                 name,
                 one["source"],
-                points=audits.in_words(one),
-                tables=[audits.ceilings(name, one)],
+                points=recorded_audits.in_words(one),
+                tables=[recorded_audits.ceilings(name, one)],
             )
             for name, one in found.items()
         ]

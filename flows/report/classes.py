@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flows.report.boards import Board
-from flows.report.evidence import Evidence, Row, known
-from flows.tables.table import LOCAL, Datum, Table, number
-from flows.verdict import LEVEL, runs_of
-from tasks import InputError
+from textbench.flows.report.boards import Board
+from textbench.flows.report.evidence import Evidence, Row, known
+from textbench.flows.results.winner import LEVEL, runs_of
+from textbench.flows.tables.table import LOCAL, Datum, Table, number
+from textbench.tasks import InputError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,7 +36,7 @@ def table(evidence: Evidence, board: Board) -> Table | None:
     """
     import numpy as np
 
-    from evaluation.significance import holm, mcnemar_exact
+    from textbench.evaluation.statistics.significance import holm, mcnemar_exact
 
     sides = _two(evidence, board)
     if sides is None:
@@ -103,7 +103,7 @@ def _side(home: Path, name: str, row: Row) -> Side | None:
     """Return a run's side; None if it is no longer in the store."""
     import numpy as np
 
-    from flows.answers import is_several, predictions
+    from textbench.flows.results.predictions import is_several, predictions
 
     about = known(home, row)
     if about.classes is None or about.corpus is None:

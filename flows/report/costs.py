@@ -1,10 +1,10 @@
 """Chapter three: what it costs, in seconds and in memory, and what on each board nothing beats on both."""
 
-from flows.report.boards import Board, figure
-from flows.report.charts import front
-from flows.results.metric_names import scale
-from flows.results.summary import Summary, in_common, mean_over, of_best
-from flows.tables.table import LOCAL, Datum, Table, number
+from textbench.flows.plots.charts import front
+from textbench.flows.report.boards import Board, figure
+from textbench.flows.results.metric_names import scale
+from textbench.flows.results.summary import Summary, in_common, mean_over, of_best
+from textbench.flows.tables.table import LOCAL, Datum, Table, number
 
 
 def table(board: Board) -> Table | None:

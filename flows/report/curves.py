@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from flows.curves import Curve, summarise
-from flows.report.evidence import Evidence
-from flows.results.metric_names import heading, scale, unit
-from flows.tables.table import LOCAL, NOTHING, Datum, Table, slug
-from flows.words import counted
+from textbench.flows.plan.learning_curves import Curve, summarise
+from textbench.flows.report.evidence import Evidence
+from textbench.flows.results.metric_names import heading, scale, unit
+from textbench.flows.tables.table import LOCAL, NOTHING, Datum, Table, slug
+from textbench.flows.tables.words import counted
 
 LINES = 10  # that a figure of curves can tell apart
 
@@ -21,7 +21,7 @@ def groups(evidence: Evidence) -> dict[tuple[str, str], list[Curve]]:
 
 
 def _newest(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows as `flows.curves` reads them: of one place on a curve the newest, methods apart by trials."""
+    """Return the rows as `learning_curves` reads them: of one place on a curve the newest, methods apart by trials."""
     places: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in sorted(rows, key=lambda row: row["created"]):
         labels, trials = row["request"]["labels"], int(row["trials"])

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from flows.doubt import with_doubt
-from flows.rescore import rescored
-from flows.results.index import Index
-from flows.results.summary import latest
-from tasks import InputError, catalogue
+from textbench.flows.results.doubt import with_doubt
+from textbench.flows.results.index import Index
+from textbench.flows.results.rescore import rescored
+from textbench.flows.results.summary import latest
+from textbench.tasks import InputError, catalogue
 
 Row = Mapping[str, Any]
 
@@ -80,7 +80,7 @@ def _nearest(sweep: str, known: set[str]) -> str:
 
 def _failed(home: Path) -> list[Row]:
     """Return what failed and was not finished since, from MLflow: the index has finished runs only."""
-    from tasks.tracking import CELL_TAG, ERROR_TAG, Tracker, TrackingError, read_settings
+    from textbench.tasks.tracking.tracker import CELL_TAG, ERROR_TAG, Tracker, TrackingError, read_settings
 
     tracker = Tracker(read_settings(home))
     if not tracker.settings.tracking_uri.startswith("sqlite:///") or not tracker.exists():
@@ -124,7 +124,7 @@ def known(home: Path, row: Row) -> Known:
     recipe = meta.get("recipe") or {}
     corpus = None
     if "corpus" in recipe.get("inputs", {}):
-        from tasks.recipe import Reference
+        from textbench.tasks.storage.recipe import Reference
 
         reference = Reference.from_json(recipe["inputs"]["corpus"])
         corpus = _json(home / "store" / reference.stage / reference.key / "corpus.json")

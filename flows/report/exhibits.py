@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from flows.papers import Exhibit, exhibits
-from flows.report import style
-from flows.report.charts import Figure
-from flows.report.evidence import Evidence
-from flows.suites import parts, suites
-from flows.tables.table import LOCAL, NOTHING, Datum, Table
+from textbench.flows.papers import Exhibit, exhibits
+from textbench.flows.plan.suites import parts, suites
+from textbench.flows.plots import style
+from textbench.flows.plots.charts import Figure
+from textbench.flows.report.evidence import Evidence
+from textbench.flows.tables.table import LOCAL, NOTHING, Datum, Table
 
 FOLDED = 12  # rows from which on a table is folded under its figure
 

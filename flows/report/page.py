@@ -5,14 +5,14 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from flows.report import search
-from flows.report.chapters import Chapter, nothing_here
-from flows.report.evidence import Evidence
-from flows.tables.formats import FORMAT_NAMES, FORMATS
-from flows.tables.table import LOCAL, RECORDED, Table
-from flows.words import counted
-from tasks import InputError
-from tasks.files import whole
+from textbench.flows.report import search
+from textbench.flows.report.chapters import Chapter, nothing_here
+from textbench.flows.report.evidence import Evidence
+from textbench.flows.tables.formats import FORMAT_NAMES, FORMATS
+from textbench.flows.tables.table import LOCAL, RECORDED, Table
+from textbench.flows.tables.words import counted
+from textbench.tasks import InputError
+from textbench.tasks.storage.files import whole
 
 HERE = Path(__file__).parent
 TYPES = {"csv": "text/csv", "md": "text/markdown", "tex": "text/x-tex"}
@@ -33,7 +33,7 @@ def render(evidence: Evidence, found: Sequence[Chapter]) -> str:
 
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    from tasks.tracking import git_commit
+    from textbench.tasks.tracking.tracker import git_commit
 
     environment = Environment(
         loader=FileSystemLoader(HERE),

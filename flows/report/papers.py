@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evaluation.verdicts import Kind
-from flows.results.metric_names import HEADINGS
-from flows.tables.table import LOCAL, NOTHING, RECORDED, Datum, Table, number
-from flows.words import counted
+from textbench.evaluation.claims.verdicts import Kind
+from textbench.flows.results.metric_names import HEADINGS
+from textbench.flows.tables.table import LOCAL, NOTHING, RECORDED, Datum, Table, number
+from textbench.flows.tables.words import counted
 
 if TYPE_CHECKING:
-    from flows.claims import Entry
-    from flows.measure import Measurement
+    from textbench.flows.referee.ledger import Entry
+    from textbench.flows.referee.measurement import Measurement
 
 KINDS: tuple[Kind, ...] = (
     "reproduced", "better than published", "not reproduced", "undecided",
@@ -62,7 +62,7 @@ def verdict_counts(entries: "Sequence[Entry]") -> Table:
         ])  # fmt: skip
     totals = [sum(entry.claim.paper == paper for entry in entries) for paper in papers]
     rows.append([Datum("all"), *(Datum(str(n), n) for n in [*totals, len(entries)]), Datum("")])
-    note = "The rule of the verdicts is a page of its own, evaluation/verdicts.py; nothing is judged by hand."
+    note = "The rule of the verdicts is a page of its own, evaluation/claims/verdicts.py; nothing is judged by hand."
     return Table("verdicts", "Verdicts on the published figures", headings, rows, note)
 
 

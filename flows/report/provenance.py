@@ -4,14 +4,14 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from flows.cells import Request
-from flows.report.evidence import Evidence, Row, known
-from flows.results.summary import settings_of
-from flows.runs import command_of
-from flows.tables.table import LOCAL, NOTHING, RECORDED, Datum, Table, code
+from textbench.flows.plan.cell import Request
+from textbench.flows.report.evidence import Evidence, Row, known
+from textbench.flows.results.runs import command_of
+from textbench.flows.results.summary import settings_of
+from textbench.flows.tables.table import LOCAL, NOTHING, RECORDED, Datum, Table, code
 
 if TYPE_CHECKING:
-    from flows.claims import Entry
+    from textbench.flows.referee.ledger import Entry
 
 SHORT = 12  # digits of a key or a digest that are shown; CSV has all
 HEADINGS = [

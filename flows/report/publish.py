@@ -9,8 +9,8 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from flows.home import folder_tag
-from tasks.tracking import KIND_TAG, REPORTS, Tracker, git_commit, read_settings
+from textbench.flows.run.workspace import folder_tag
+from textbench.tasks.tracking.tracker import KIND_TAG, REPORTS, Tracker, git_commit, read_settings
 
 FLOWS = ("benchmark", "label_budget", "retrieval")
 N_LINKED = 5  # the newest flow runs, whose pages get the link
@@ -44,7 +44,7 @@ def log(home: Path, path: Path) -> str | None:
 
 def link(home: Path, path: Path, run_id: str) -> int | None:
     """Add an artifact that names the report to the newest flow runs; return how many, None without a Prefect server."""
-    from flows.server import status
+    from textbench.flows.servers.prefect_server import status
 
     server = status(home)
     if not server["healthy"]:

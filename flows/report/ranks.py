@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from flows.report.boards import Board
-from flows.results.metric_names import KNOWN
-from flows.tables.table import LOCAL, Datum, Table
+from textbench.flows.report.boards import Board
+from textbench.flows.results.metric_names import KNOWN
+from textbench.flows.tables.table import LOCAL, Datum, Table
 
 if TYPE_CHECKING:
-    from flows.compare import Ranking
+    from textbench.flows.results.comparison import Ranking
 
 FEWEST = 3  # methods in common from which on data sets are ranked over
 
@@ -20,8 +20,8 @@ def rankings(boards: Sequence[Board]) -> dict[str, "Ranking"]:
     """
     import numpy as np
 
-    from evaluation.significance import average_ranks
-    from flows.compare import Ranking
+    from textbench.evaluation.statistics.significance import average_ranks
+    from textbench.flows.results.comparison import Ranking
 
     found = {}
     for protocol in dict.fromkeys(board.protocol for board in boards):

@@ -14,18 +14,18 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from evaluation.claims import PROBES, read_claims
-from flows.cells import Request
-from flows.claims import hardware_here, read_measured
-from flows.corpora import newest
-from flows.report.evidence import Evidence, known, published_name
-from flows.report.papers import PLAIN
-from flows.report.provenance import SHORT, digests, settings
-from flows.results.summary import Summary, summarise
-from flows.runs import command_of
-from flows.tables.table import RECORDED, Datum, Table, code
-from tasks import InputError, catalogue
-from tasks.definitions import PROJECT
+from textbench.evaluation.claims.published import PROBES, read_claims
+from textbench.flows.plan.cell import Request
+from textbench.flows.plan.corpora import newest
+from textbench.flows.referee.ledger import hardware_here, read_measured
+from textbench.flows.report.evidence import Evidence, known, published_name
+from textbench.flows.report.papers import PLAIN
+from textbench.flows.report.provenance import SHORT, digests, settings
+from textbench.flows.results.runs import command_of
+from textbench.flows.results.summary import Summary, summarise
+from textbench.flows.tables.table import RECORDED, Datum, Table, code
+from textbench.tasks import InputError, catalogue
+from textbench.tasks.storage.definitions import PROJECT
 
 FILE = PROJECT / "evaluation" / "leaderboards.csv"
 PLACE = ("dataset", "protocol", "paper", "method", "probe", "trials")  # what tells one line from another
@@ -191,7 +191,7 @@ def _is_ours(row: Mapping[str, Any]) -> bool:
 
 
 def _record(evidence: Evidence, summary: Summary, own: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    from tasks.tracking import git_commit
+    from textbench.tasks.tracking.tracker import git_commit
 
     first = own[0]
     corpus = known(evidence.home, first).corpus or {"sha256": {}}

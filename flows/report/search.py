@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evaluation.intervals import mean_interval
-from flows.ranking_tables import HEADINGS
-from flows.rankings import with_digest
-from flows.report.evidence import Evidence, _json
-from flows.report.provenance import SHORT, digests
-from flows.tables.table import LOCAL, Datum, Table, code, number
-from flows.words import counted
-from tasks.recipe import Reference
+from textbench.evaluation.statistics.intervals import mean_interval
+from textbench.flows.report.evidence import Evidence, _json
+from textbench.flows.report.provenance import SHORT, digests
+from textbench.flows.results.ranking_tables import HEADINGS
+from textbench.flows.results.rankings import with_digest
+from textbench.flows.tables.table import LOCAL, Datum, Table, code, number
+from textbench.flows.tables.words import counted
+from textbench.tasks.storage.recipe import Reference
 
 Run = Mapping[str, Any]
 SHOWN = ("map", "precision_at_10", "ndcg_at_10", "reciprocal_rank")

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flows.report.evidence import Evidence, Row
-from flows.tables.table import LOCAL, Datum, Table, number, slug
-from tasks import InputError
+from textbench.flows.report.evidence import Evidence, Row
+from textbench.flows.tables.table import LOCAL, Datum, Table, number, slug
+from textbench.tasks import InputError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,7 +41,7 @@ def find(evidence: Evidence) -> list[Topics]:
 def _topics(home: Path, row: Row) -> Topics | None:
     import numpy as np
 
-    from evaluation.coherence import npmi, top_terms, umass
+    from textbench.evaluation.metrics.coherence import npmi, top_terms, umass
 
     stored = _stored(home, row)
     if stored is None:
@@ -60,9 +60,9 @@ def _topics(home: Path, row: Row) -> Topics | None:
 
 def _stored(home: Path, row: Row) -> "tuple[np.ndarray, list[str], Any] | None":
     """Return the components, the terms and the training counts of a run; None where it has none, or they are gone."""
-    from flows.runs import Run
-    from tasks.evaluate import features_of
-    from tasks.store import Store
+    from textbench.flows.results.runs import Run
+    from textbench.tasks.predict import features_of
+    from textbench.tasks.storage.store import Store
 
     run, store = Run(home, row), Store(home / "store")
     try:

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Set
 from pathlib import Path
 from typing import Any
 
-from flows.corpora import told_apart
-from flows.squares import Square
-from tasks.files import write_json
+from textbench.flows.plan.base_cell import BaseCell
+from textbench.flows.plan.corpora import told_apart
+from textbench.tasks.storage.files import write_json
 
 # What a record of the index has beside its row.
 RECORDED = {"dataset", "method", "protocol", "seed", "trials", "metrics", "seconds", "run_id", "created"} | {
@@ -25,11 +25,11 @@ class Index:
         self.folder = home / folder
         self._needed = needed
 
-    def get(self, cell: Square) -> dict[str, Any] | None:
+    def get(self, cell: BaseCell) -> dict[str, Any] | None:
         """Return the recorded row of a cell, or None."""
         return self._read(self.folder / f"{cell.key}.json")
 
-    def put(self, cell: Square, record: Mapping[str, Any]) -> None:
+    def put(self, cell: BaseCell, record: Mapping[str, Any]) -> None:
         """Record a row; it appears whole or not at all."""
         write_json(self.folder / f"{cell.key}.json", dict(record))
 
@@ -40,7 +40,7 @@ class Index:
             write_json(path, record | dict(found))
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return every recorded row, with its `key`; its `dataset` is the name of its documents (`flows.corpora`)."""
+        """Return every recorded row, with its `key`; its `dataset` is the name of its documents (`corpora`)."""
         found = ((path.stem, self._read(path)) for path in sorted(self.folder.glob("*.json")))
         rows = [record | {"key": key} for key, record in found if record is not None]
         return told_apart(self.folder.parent, rows)

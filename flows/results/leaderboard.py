@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from evaluation.multilabel import is_of_several_labels
-from flows.answers import testable
-from flows.half_widths import in_words
-from flows.results.metric_names import KNOWN, SHORT, heading, scale, unit
-from flows.results.summary import Summary, columns, higher, in_unit, on_seeds, summarise, tables
-from flows.tables.formats import to_csv, to_latex, to_markdown
-from flows.tables.table import NOTHING, Datum, Table, slug
-from flows.tables.terminal import BEST, print_table
+from textbench.evaluation.metrics.multilabel import is_of_several_labels
+from textbench.flows.results.half_widths import in_words
+from textbench.flows.results.metric_names import KNOWN, SHORT, heading, scale, unit
+from textbench.flows.results.predictions import testable
+from textbench.flows.results.summary import Summary, columns, higher, in_unit, on_seeds, summarise, tables
+from textbench.flows.tables.formats import to_csv, to_latex, to_markdown
+from textbench.flows.tables.table import NOTHING, Datum, Table, slug
+from textbench.flows.tables.terminal import BEST, print_table
 
 if TYPE_CHECKING:
     from rich.console import Console

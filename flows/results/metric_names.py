@@ -1,7 +1,7 @@
 """What metrics are called, which of them are shown, and in what unit."""
 
-from evaluation.metrics import METRICS
-from evaluation.multilabel import MULTILABEL_METRICS
+from textbench.evaluation.metrics.multilabel import MULTILABEL_METRICS
+from textbench.evaluation.metrics.single_label import METRICS
 
 # What a table shows, the first of them ranking, where a document has one label and where it has several.
 SHOWN = ("accuracy", "macro_f1", "map")

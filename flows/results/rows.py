@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from flows.cells import Cell
-from flows.squares import Square, feature_stages
-from tasks import evaluate, score
-from tasks.recipe import Reference
-from tasks.store import Store
+from textbench.flows.plan.base_cell import BaseCell, feature_stages
+from textbench.flows.plan.cell import Cell
+from textbench.tasks import predict, score
+from textbench.tasks.storage.recipe import Reference
+from textbench.tasks.storage.store import Store
 
 
 def result_row(cell: Cell, store: Store) -> dict[str, Any]:
@@ -15,7 +15,7 @@ def result_row(cell: Cell, store: Store) -> dict[str, Any]:
     choice = store.open(cell.references["tune"])
     chosen = choice.json("choice")
     used = {stage: reference for stage, reference in cell.references.items() if stage != "audit"}
-    features = evaluate.features_of(cell.references["vectorize"], choice)
+    features = predict.features_of(cell.references["vectorize"], choice)
     if features is not None:
         used |= feature_stages(features)
     found = {
@@ -37,7 +37,12 @@ def row(cell: Cell, error: str | None = None) -> dict[str, Any]:
 
 
 def empty_row(
-    square: Square, error: str | None, *, probe: str = "", paper: str | None = None, params: Mapping[str, Any]
+    square: BaseCell,
+    error: str | None,
+    *,
+    probe: str = "",
+    paper: str | None = None,
+    params: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Return a square as a row with no result yet, or with the error that took its place.
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
 
-from evaluation.intervals import mean_interval
-from evaluation.multilabel import is_of_several_labels
-from flows.half_widths import over_documents, wider
-from flows.results.metric_names import KNOWN, SHOWN, SHOWN_SEVERAL, scale
-from flows.words import counted
+from textbench.evaluation.metrics.multilabel import is_of_several_labels
+from textbench.evaluation.statistics.intervals import mean_interval
+from textbench.flows.results.half_widths import over_documents, wider
+from textbench.flows.results.metric_names import KNOWN, SHOWN, SHOWN_SEVERAL, scale
+from textbench.flows.tables.words import counted
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Summary:
     setting that was chosen, `on_border` the parameters whose best value is an end of what was searched.
     `errors` are the distinct reasons of the `n_failed` seeds. With `n_seeds` 0 nothing was measured. `settings` is what
     else was asked for (`settings_of`), `apart` those words of it that tell it from the method's other summaries.
-    `dataset` is of the same documents alone (`flows.corpora`), `about` what tells it from others of its name.
+    `dataset` is of the same documents alone (`flows.plan.corpora`), `about` what tells it from others of its name.
     `is_best` goes by the seeds that it has in common with others (`in_common`); `by_seed` has the figures by metric.
     `runs` are the ids that other commands take, the lowest seed first; `data_note` says what is wrong with the data.
     """

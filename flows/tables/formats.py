@@ -4,7 +4,7 @@ import csv
 import io
 from collections.abc import Callable, Sequence
 
-from flows.tables.table import Datum, Table
+from textbench.flows.tables.table import Datum, Table
 
 LONG = 40  # rows from which on a LaTeX table may break over pages
 LATEX = {

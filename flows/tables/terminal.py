@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flows.tables.table import Datum, Table
+from textbench.flows.tables.table import Datum, Table
 
 if TYPE_CHECKING:
     from rich.console import Console

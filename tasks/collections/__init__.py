@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tasks import InputError
+from textbench.tasks import InputError
 
 # Which judgments count as relevant; a figure means nothing without the name of the policy beside it.
 POLICIES = ("positive", "nonzero")

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 from unittest import mock
 
-from tasks import InputError
-from tasks.collections import Collection, Judgment
+from textbench.tasks import InputError
+from textbench.tasks.collections import Collection, Judgment
 
 # The fields of a query that are its text, first one found: libraries of test collections disagree.
 QUERY_FIELDS = ("text", "title", "query")

@@ -9,9 +9,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tasks import InputError
-from tasks.collections import Judgment
-from tasks.collections._smart import WHOLE_NUMBER, decoded
+from textbench.tasks import InputError
+from textbench.tasks.collections import Judgment
+from textbench.tasks.collections._smart import WHOLE_NUMBER, decoded
 
 NAMES = ("id", "_id", "doc_id", "query_id")
 QUERY = ("query", "query_id", "query-id")

@@ -11,8 +11,8 @@ columns, the third a code.
 import re
 from collections.abc import Iterator, Sequence
 
-from tasks import InputError
-from tasks.collections import Judgment
+from textbench.tasks import InputError
+from textbench.tasks.collections import Judgment
 
 RECORD = re.compile(r"\.I[ \t]+(\S+)")
 FIELD = re.compile(r"\.([A-Z])")

@@ -8,9 +8,9 @@ import html
 import re
 from collections.abc import Iterator, Sequence
 
-from tasks import InputError
-from tasks.collections import Judgment
-from tasks.collections._smart import WHOLE_NUMBER, decoded, plain
+from textbench.tasks import InputError
+from textbench.tasks.collections import Judgment
+from textbench.tasks.collections._smart import WHOLE_NUMBER, decoded, plain
 
 # As the AP, WSJ, SJM, FT, FBIS, FR and LA Times documents name their headlines, leads and bodies.
 TEXT_ELEMENTS = frozenset(["title", "headline", "head", "hl", "ttl", "ti", "h3", "lp", "leadpara", "text"])

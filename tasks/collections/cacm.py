@@ -3,8 +3,8 @@
 12 of the queries have no judgments and are left out of every figure.
 """
 
-from tasks import archives
-from tasks.collections import Collection, _smart
+from textbench.tasks.collections import Collection, _smart
+from textbench.tasks.sources import archives
 
 ARCHIVE = archives.Archive(
     title="CACM",

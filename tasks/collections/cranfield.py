@@ -5,8 +5,8 @@ are 1 (a complete answer) to 4 (of minimum interest), and -1, which its descript
 query. Codes 1..4 are relevant unless the policy `nonzero` is asked for; codes are no gains, for 1 is the best.
 """
 
-from tasks import archives
-from tasks.collections import Collection, _smart
+from textbench.tasks.collections import Collection, _smart
+from textbench.tasks.sources import archives
 
 ARCHIVE = archives.Archive(
     title="Cranfield 1400",

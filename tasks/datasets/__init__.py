@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tasks import InputError
+from textbench.tasks import InputError
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

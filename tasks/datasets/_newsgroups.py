@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tasks import archives
-from tasks.datasets import Corpus
+from textbench.tasks.datasets import Corpus
+from textbench.tasks.sources import archives
 
 ARCHIVE = archives.Archive(
     title="20 Newsgroups",
@@ -44,7 +44,7 @@ SUBJECT = re.compile(r"^Subject:[ \t]*(.*(?:\n[ \t].*)*)", re.IGNORECASE | re.MU
 def load(name: str, policy: Callable[[str], str], notes: str) -> Corpus:
     """Return the messages, each as `policy` makes it a document; an empty one is kept.
 
-    Raises InputError as `tasks.archives.find`.
+    Raises InputError as `tasks.sources.archives.find`.
     """
     parts: dict[str, list[tuple[str, int, str]]] = {"train": [], "test": []}
     for member, content in archives.read(ARCHIVE):

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tasks import InputError, archives
-from tasks.datasets import Corpus
+from textbench.tasks import InputError
+from textbench.tasks.datasets import Corpus
+from textbench.tasks.sources import archives
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -79,7 +80,7 @@ class Story:
 
 
 def stories() -> list[Story]:
-    """Return all 21,578 stories; InputError as `tasks.archives.find`."""
+    """Return all 21,578 stories; InputError as `tasks.sources.archives.find`."""
     return [story for name, content in archives.read(ARCHIVE) for story in parse(content, name)]
 
 

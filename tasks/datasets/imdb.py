@@ -7,8 +7,9 @@ copies were not removed: 123 training texts are also test texts.
 
 import numpy as np
 
-from tasks import InputError, archives
-from tasks.datasets import Corpus
+from textbench.tasks import InputError
+from textbench.tasks.datasets import Corpus
+from textbench.tasks.sources import archives
 
 ARCHIVE = archives.Archive(
     title="IMDb Large Movie Review Dataset v1.0",

@@ -3,7 +3,7 @@
 ModApte split, documents with exactly one topic, the topics that occur in both training and test documents.
 """
 
-from tasks.datasets import Corpus, _cachopo
+from textbench.tasks.datasets import Corpus, _cachopo
 
 SOURCE = _cachopo.SOURCE
 SHA256 = {

@@ -3,7 +3,7 @@
 ModApte split, documents with exactly one topic, the eight topics with most of them.
 """
 
-from tasks.datasets import Corpus, _cachopo
+from textbench.tasks.datasets import Corpus, _cachopo
 
 SOURCE = _cachopo.SOURCE
 SHA256 = {

@@ -10,12 +10,12 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from featurizers._compressive_index import build_index, canonical_order, concatenate
-from featurizers.compressive import CompressiveKGrams, compression_path
-from featurizers.kgrams import AllKGrams
-from featurizers.lz77 import Lz77
-from tasks import catalogue
-from tasks.tokens import token_rule, vectorize
+from textbench.featurizers._compressive.index import build_index, canonical_order, concatenate
+from textbench.featurizers.compressive import CompressiveKGrams, compression_path
+from textbench.featurizers.kgrams import AllKGrams
+from textbench.featurizers.lz77 import Lz77
+from textbench.tasks import catalogue
+from textbench.tasks.tokens import token_rule, vectorize
 
 EXACT_CORPORA, EXACT_DOCUMENTS, EXACT_WORDS = 50, 20, 60
 

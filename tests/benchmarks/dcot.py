@@ -11,10 +11,10 @@ from collections.abc import Callable
 import numpy as np
 import scipy.sparse as sp
 
-from featurizers import dcot
-from featurizers._dcot_solvers import FirstLayer
-from tasks import catalogue
-from tasks.tokens import token_rule, vectorize
+from textbench.featurizers import dcot
+from textbench.featurizers._dcot.solvers import FirstLayer
+from textbench.tasks import catalogue
+from textbench.tasks.tokens import token_rule, vectorize
 
 NOISES = tuple(round(0.1 * k, 1) for k in range(1, 10))
 R = 1000

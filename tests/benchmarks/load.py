@@ -22,12 +22,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from flows import server, services
-from flows.cells import Cell, Request, plan
-from tasks.files import META, read_meta, write_json
-from tasks.store import Store
 from tests.benchmarks.command_line import seconds
 from tests.commands import textbench
+from textbench.flows.plan.cell import Cell, Request, plan
+from textbench.flows.servers import prefect_server, services
+from textbench.tasks.storage.files import META, read_meta, write_json
+from textbench.tasks.storage.store import Store
 
 N_CELLS = int(os.environ.get("TEXTBENCH_LOAD_CELLS") or 5000)
 N_RUNS = 5000  # of the leaderboard
@@ -45,7 +45,7 @@ TABLES = {
 
 def main() -> None:
     """Print each figure beside its bound: ms a cell without and with tracking, MB by cells, and seconds of a table."""
-    os.environ[server.WHOSE_VARIABLE] = server.OWN  # not the one that others use
+    os.environ[prefect_server.WHOSE_VARIABLE] = prefect_server.OWN  # not the one that others use
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         lines = [f"word{i % 7} {'red' if i % 2 else 'blue'},{'a' if i % 2 else 'b'}" for i in range(60)]
@@ -114,14 +114,14 @@ def _server(home: Path, is_wanted: bool) -> Iterator[str | None]:
 
 def _measure(root: Path, home: Path, n_cells: int, isolated: bool) -> None:
     """Run one sweep in this process and print what it took as JSON."""
-    from flows import server, session
+    from textbench.flows.servers import prefect_server, session
 
     os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
     with session.opened(root) as info:
-        server.wait(info, timeout=600)  # the machine may be busy with the sweep before
+        prefect_server.wait(info, timeout=600)  # the machine may be busy with the sweep before
         from prefect import flow
 
-        from flows.engine import task_runner
+        from textbench.flows.run.engine import task_runner
 
         found: dict[str, Any] = {}
         cells = _plan(root, len(METHODS), first_seed=10**6)
@@ -150,9 +150,9 @@ def _plan(root: Path, n_cells: int, first_seed: int = 0) -> list[Cell]:
 
 
 def _run(cells: Sequence[Cell], home: Path, isolated: bool) -> dict[str, Any]:
-    from flows.benchmark import SweepRecorder
-    from flows.engine import execute
-    from tasks.isolate import n_cores
+    from textbench.flows.benchmark import SweepRecorder
+    from textbench.flows.run.engine import execute
+    from textbench.tasks.storage.isolate import n_cores
 
     store = Store(home / "store", isolated=isolated)
     workers = n_cores() if isolated else 1

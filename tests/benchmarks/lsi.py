@@ -9,14 +9,14 @@ import scipy.sparse as sp
 from sklearn.utils.extmath import randomized_svd
 from threadpoolctl import threadpool_limits
 
-from evaluation.by_example import search_by_example
-from evaluation.probes import build_probe
-from evaluation.rankers import cosines
-from evaluation.ranking_measures import average_precision, rank, tie_order
-from featurizers import tfidf
-from featurizers.lsa_pca import leading_eigenvectors
-from tasks import catalogue, collect
-from tasks.tokens import token_rule, vectorize
+from textbench.evaluation.metrics.query_by_example import search_by_example
+from textbench.evaluation.metrics.ranked_retrieval import average_precision, rank, tie_order
+from textbench.evaluation.probes.catalogue import build_probe
+from textbench.evaluation.rankers import cosines
+from textbench.featurizers import tfidf
+from textbench.featurizers.lsa_pca import leading_eigenvectors
+from textbench.tasks import catalogue, collect
+from textbench.tasks.tokens import token_rule, vectorize
 
 COLLECTIONS = ("cranfield", "cacm")
 DATASETS = ("r8", "r52", "reuters65", "20ng")

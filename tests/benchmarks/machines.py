@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from flows import server as prefect_server
 from tests.commands import PROJECT, rows_of, textbench
+from textbench.flows.servers import prefect_server
 
 N_CELLS = 8
 SIZE = float(os.environ.get("TEXTBENCH_MACHINES_SIZE", "1"))
@@ -24,7 +24,7 @@ METHOD = '''"""A method that is all work: sums of matrix products, on one thread
 Source: none.
 """
 import numpy as np
-from featurizers.counts import Counts
+from textbench.featurizers.counts import Counts
 
 INPUT = "counts"
 SEARCH_SPACE = {{}}

@@ -12,12 +12,13 @@ import numpy as np
 from scipy.sparse import csr_matrix, hstack
 from threadpoolctl import threadpool_limits
 
-from evaluation import finite_newton, probes
-from evaluation.folds import folds_of
-from evaluation.solver_choice import Solver, choose_logistic_solver, choose_solver
-from featurizers import counts, lsi, tfidf
-from tasks import catalogue
-from tasks.tokens import token_rule, vectorize
+from textbench.evaluation.probes import catalogue as probes
+from textbench.evaluation.probes.folds import folds_of
+from textbench.evaluation.probes.solvers import finite_newton
+from textbench.evaluation.probes.solvers.choice import Solver, choose_logistic_solver, choose_solver
+from textbench.featurizers import counts, lsi, tfidf
+from textbench.tasks import catalogue
+from textbench.tasks.tokens import token_rule, vectorize
 
 N_LABELS = (1_000, 5_500)
 C_PATH = (0.3, 1.0, 3.0, 10.0, 30.0)

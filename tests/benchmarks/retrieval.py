@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from evaluation.rankers import cosines
-from evaluation.ranking_measures import rank, tie_order
-from featurizers import lsi
-from flows.rankings import RANKERS
-from tasks import collect, rankers, retrieve, vectorize
-from tasks.collections._own import OwnCollection
-from tasks.store import Store
-from tasks.tokens import count, encode, token_rule
-from tasks.tokens import vectorize as tokenise
 from tests.commands import textbench
+from textbench.evaluation.metrics.ranked_retrieval import rank, tie_order
+from textbench.evaluation.rankers import cosines
+from textbench.featurizers import lsi
+from textbench.flows.results.rankings import RANKERS
+from textbench.tasks import collect, rankers, retrieve, vectorize
+from textbench.tasks.collections._user import OwnCollection
+from textbench.tasks.storage.store import Store
+from textbench.tasks.tokens import count, encode, token_rule
+from textbench.tasks.tokens import vectorize as tokenise
 
 N_DOCUMENTS = 500_000
 N_WORDS = 100  # a document

@@ -6,10 +6,10 @@ import numpy as np
 from sklearn.metrics import average_precision_score
 from threadpoolctl import threadpool_limits
 
-from evaluation.by_example import search_by_example
-from featurizers.tfidf import build
-from tasks import catalogue
-from tasks.tokens import token_rule, vectorize
+from textbench.evaluation.metrics.query_by_example import search_by_example
+from textbench.featurizers.tfidf import build
+from textbench.tasks import catalogue
+from textbench.tasks.tokens import token_rule, vectorize
 
 N_QUERIES = 500
 

@@ -11,10 +11,10 @@ import scipy.sparse as sp
 from sklearn.mixture import GaussianMixture
 from threadpoolctl import threadpool_limits
 
-from featurizers import scdv
-from featurizers._gaussian_mixture import cluster, fit_tied
-from tasks import catalogue, shared_negatives, skip_gram, word_vectors
-from tasks.tokens import token_rule, vectorize
+from textbench.featurizers import scdv
+from textbench.featurizers._gaussian_mixture import cluster, fit_tied
+from textbench.tasks import catalogue, shared_negatives, skip_gram, word_vectors
+from textbench.tasks.tokens import token_rule, vectorize
 
 N_CLUSTERS, N_ITERATIONS = 60, 10
 N_DOCUMENTS_TO_TRAIN_ON, N_DOCUMENTS_TO_LOOP_OVER = 4000, 200

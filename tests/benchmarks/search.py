@@ -5,10 +5,10 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
-from tasks import ingest, tune, vectorize
-from tasks.isolate import n_cores
-from tasks.store import Store
-from tasks.tokens import token_rule
+from textbench.tasks import ingest, tune, vectorize
+from textbench.tasks.storage.isolate import n_cores
+from textbench.tasks.storage.store import Store
+from textbench.tasks.tokens import token_rule
 
 N_TRIALS = 20
 
@@ -48,7 +48,7 @@ METHOD = '''"""A method that costs next to nothing.
 Source: none.
 """
 from optuna.distributions import FloatDistribution, IntDistribution
-from featurizers.counts import Counts
+from textbench.featurizers.counts import Counts
 
 INPUT = "counts"
 SEARCH_SPACE = {"a": FloatDistribution(0, 1), "b": FloatDistribution(0, 1), "c": IntDistribution(0, 1000)}
@@ -65,13 +65,13 @@ def build(**params):
 
 
 def _overhead(folder: Path, n_trials: int = 100) -> None:
-    from tasks.own_data import OwnData
-    from tasks.own_data import reference as own
+    from textbench.tasks.sources.user_data import UserData
+    from textbench.tasks.sources.user_data import reference as own
 
     (folder / "free.py").write_text(METHOD)
     lines = [f"word{i % 7} {'red' if i % 2 else 'blue'},{'a' if i % 2 else 'b'}" for i in range(60)]
     (folder / "toy.csv").write_text("\n".join(["text,label", *lines]))
-    corpus = own(OwnData(str(folder / "toy.csv")))
+    corpus = own(UserData(str(folder / "toy.csv")))
     vectors = vectorize.reference(corpus, asdict(token_rule("words")), transductive=False)
     method = str(folder / "free.py")
     store = Store(folder / "store")

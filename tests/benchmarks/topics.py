@@ -7,12 +7,12 @@ from collections.abc import Callable
 import numpy as np
 import scipy.sparse as sp
 
-from evaluation.coherence import npmi, top_terms, umass
-from evaluation.probes import build_probe
-from evaluation.tuning import choose_c
-from featurizers import lda, nmf
-from tasks import catalogue
-from tasks.tokens import token_rule, vectorize
+from textbench.evaluation.metrics.coherence import npmi, top_terms, umass
+from textbench.evaluation.probes.catalogue import build_probe
+from textbench.evaluation.probes.tuning import choose_c
+from textbench.featurizers import lda, nmf
+from textbench.tasks import catalogue
+from textbench.tasks.tokens import token_rule, vectorize
 
 N_TOPICS = 100
 RULE = "letters-stop-stem"

@@ -6,12 +6,12 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from threadpoolctl import threadpool_limits
 
-from evaluation.elastic_net import ElasticNetPath
-from evaluation.merged_columns import MergedPath
-from evaluation.wide_probes import GRIDS, ElasticNetProbe, RidgeProbe
-from featurizers.kgrams import AllKGrams
-from tasks import catalogue
-from tasks.tokens import token_rule, vectorize
+from textbench.evaluation.probes.solvers.elastic_net import ElasticNetPath
+from textbench.evaluation.probes.solvers.merged_columns import MergedPath
+from textbench.evaluation.probes.wide import GRIDS, ElasticNetProbe, RidgeProbe
+from textbench.featurizers.kgrams import AllKGrams
+from textbench.tasks import catalogue
+from textbench.tasks.tokens import token_rule, vectorize
 
 GROUPS = ("alt.atheism", "comp.graphics")
 L1_RATIOS = (0.3, 0.1, 0.03)

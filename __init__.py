@@ -1,0 +1,1 @@
+"""textbench: a benchmark platform for text representations."""

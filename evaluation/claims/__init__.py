@@ -1,0 +1,1 @@
+"""Published figures and the rules by which they are judged."""

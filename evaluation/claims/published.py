@@ -1,0 +1,278 @@
+"""Claims: the figures that the papers published, read from `claims.csv`, and what speaks against them on paper.
+
+A claim keeps its paper's spelling of data sets, methods and metrics; `DATASETS`, `METHODS` and `METRICS` are the
+one table that maps it to names used here. Where a paper contradicts itself is worked out from the claims
+alone. `evaluation.claims.verdicts` says how a claim is judged.
+"""
+
+import csv
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations
+from pathlib import Path
+
+from textbench.evaluation.claims.verdicts import Interval
+
+FILE = Path(__file__).parents[1] / "claims.csv"
+# The papers' spelling, and the name here, of a method with the parameters that make it the paper's. A method that is
+# missing has no implementation here.
+DATASETS = {
+    "20newsgroups-bydate": "20ng",
+    "imdb": "imdb",
+    "reuters65": "reuters65",
+    "reuters21578-multilabel-random70": "reuters-random70",
+}
+LICENSED = "needs TREC disks that are licensed"
+LOST = {
+    "trec-ap": LICENSED,
+    "trec-sjm": LICENSED,
+    "trec-wsj": LICENSED,
+    "trec-robust04": LICENSED,
+    "dmoz16": "the data set was never published",
+}
+METHODS = {
+    "All 5-grams": "kgrams",
+    "AvgVec": "avgvec",
+    "BoW": "counts",
+    "BoW SVM": "counts",
+    "BoWV": "bowv(pooling='sum')",  # what the code behind the published rows does
+    "Compressed": "compressive",
+    "GMM": "scdv",
+    "LDA": "lda",
+    "LM": "lm",
+    "LM+SCDV": "lm+scdv",
+    "LSI": "lsi",
+    "LZ77": "lz77",
+    "MB": "mb",
+    "MB+SCDV": "mb+scdv",
+    "Naive Bayes": "nb",
+    "PV-DBoW": "pv-dbow",
+    "PV-DM": "pv-dm",
+    "SCDV": "scdv",
+    "TF-IDF": "tfidf",
+    "dCoT": "dcot",
+    "tfidf-AvgVec": "tfidf-avgvec",
+    "weight-AvgVec": "tfidf-avgvec",
+    "weight-BoC": "weight-boc",
+}
+# Rows whose classifier is not their paper's own.
+PROBES = {"BoW SVM": "linear-svm"}
+METRICS = {
+    "accuracy": "accuracy",
+    "coverage-error": "coverage_error",
+    "lraps": "lraps",
+    "macro-f1": "macro_f1",
+    "macro-precision": "macro_precision",
+    "macro-recall": "macro_recall",
+    "ndcg@1": "ndcg_at_1",
+    "ndcg_fixed_norm@5": "ndcg_fixed_norm_at_5",
+    "precision@1": "precision_at_1",
+    "precision@5": "precision_at_5",
+    "weighted-f1": "weighted_f1_zero",  # SCDV's code decides at probability 0.5, a score of 0
+}
+# Seconds of a stage; the paper's own method is the yardstick of its table.
+SECONDS = {"feature-learning-seconds": "featurize", "document-vectors-seconds": "featurize"}
+OWN = {"dcot-2012": "dCoT", "scdv-2017": "SCDV", "compressive-features-2013": "Compressed"}
+BAG_OF_WORDS = "BoW"
+CLASS_RATES = ("precision", "recall")
+SHARED_FIGURES = 3  # that two rows of a table may not both have by accident
+NUMBERS = {"one": 1, "two": 2, "three": 3, "four": 4}
+# Figures printed coarser than their last digit says: dCoT's table 1 has whole minutes from a minute on.
+MINUTES = ("dcot-2012", "feature-learning-seconds")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One published figure, or a sentence that orders methods; the fields are the columns of claims.csv."""
+
+    id: str
+    paper: str
+    place: str
+    dataset: str
+    protocol: str
+    method: str
+    metric: str
+    text: str
+    unit: str
+    note: str
+
+    @property
+    def printed(self) -> Interval | None:
+        """The figure, and all that rounds to it; None for a sentence."""
+        try:
+            value = float(self.text)
+        except ValueError:
+            return None
+        half = 0.5 * 10.0 ** -len(self.text.partition(".")[2])
+        if (self.paper, self.metric) == MINUTES and value >= 60:
+            half = 30.0
+        return Interval(value, value - half, value + half)
+
+    @property
+    def dataset_here(self) -> str | None:
+        """Its data set's name here, None if there is none."""
+        return DATASETS.get(self.dataset)
+
+    @property
+    def method_here(self) -> str | None:
+        """Its method's name here, None if nothing here implements it."""
+        return METHODS.get(self.method)
+
+    @property
+    def metric_here(self) -> str | None:
+        """Its metric's name here, None for the rate of a class and for what is no metric of a run."""
+        return METRICS.get(self.metric)
+
+    @property
+    def class_rate(self) -> tuple[str, str] | None:
+        """The rate and the class of a figure of one class, such as ("precision", "sci.med")."""
+        rate, _, label = self.metric.partition(":")
+        return (rate, label) if rate in CLASS_RATES and label else None
+
+    @property
+    def scale(self) -> float:
+        """What a figure measured here is multiplied by to have the claim's unit."""
+        return 100.0 if self.unit == "percent" else 1.0
+
+    @property
+    def obstacle(self) -> str | None:
+        """Why it cannot be run, if it cannot."""
+        if self.dataset in LOST:
+            return f"{self.dataset}: {LOST[self.dataset]}"
+        if self.method_here is None:
+            return (
+                f"{self.method}: copied by the paper from elsewhere, or run with its authors' code; none here"
+            )
+        return None
+
+
+@cache
+def read_claims() -> tuple[Claim, ...]:
+    """Return every claim, in the order of the file."""
+    with FILE.open(encoding="utf-8", newline="") as stream:
+        return tuple(
+            Claim(**{("text" if name == "value" else name): value for name, value in row.items()})
+            for row in csv.DictReader(stream)
+        )
+
+
+def contradictions(claims: Iterable[Claim]) -> dict[str, str]:
+    """Return what in its own paper speaks against a claim: claim id -> reason, in one line."""
+    known = list(claims)
+    return _shared_figures(known) | _denied_improvement(known) | _denied_speed_up(known)
+
+
+def _tables(claims: Sequence[Claim]) -> Iterator[tuple[tuple[str, str, str], dict[str, dict[str, Claim]]]]:
+    """Yield every table, by paper, place and data set, as method -> metric -> claim."""
+    tables: dict[tuple[str, str, str], dict[str, dict[str, Claim]]] = defaultdict(lambda: defaultdict(dict))
+    for claim in claims:
+        if claim.printed:
+            tables[claim.paper, claim.place, claim.dataset][claim.method][claim.metric] = claim
+    yield from tables.items()
+
+
+def _shared_figures(claims: Sequence[Claim]) -> dict[str, str]:
+    """Two methods of one table with three or more figures alike: one row is likely a copy of the other."""
+    found: dict[str, str] = {}
+    for (_, place, _), rows in _tables(claims):
+        for first, second in combinations(rows, 2):
+            alike = [
+                m for m in rows[first] if m in rows[second] and rows[first][m].text == rows[second][m].text
+            ]
+            if len(alike) >= SHARED_FIGURES:
+                reason = f"{first} and {second} print the same {', '.join(alike)} in {place}"
+                found |= {rows[method][metric].id: reason for method in (first, second) for metric in alike}
+    return found
+
+
+def _denied_improvement(claims: Sequence[Claim]) -> dict[str, str]:
+    """Sentences like "A improves on B in every class" against the paper's figures of classes."""
+    found = {}
+    for claim in claims:
+        said = re.fullmatch(r"(\S+) improves on (\S+) in every class", claim.text)
+        if not said:
+            continue
+        worse = []
+        for (paper, place, _), rows in _tables(claims):
+            if paper != claim.paper:
+                continue
+            ours, theirs = (rows.get(method, {}) for method in said.groups())
+            worse += [
+                f"{metric.replace(':', ' of ')} {theirs[metric].text} -> {own.text} in {place}"
+                for metric, own in ours.items()
+                if own.class_rate and metric in theirs and float(own.text) < float(theirs[metric].text)
+            ]
+        if worse:
+            found[claim.id] = f"denied by the paper's own figures: {'; '.join(worse)}"
+    return found
+
+
+def _denied_speed_up(claims: Sequence[Claim]) -> dict[str, str]:
+    """Sentences like "three orders of magnitude over A and B" against the paper's seconds, rounding granted."""
+    found = {}
+    for claim in claims:
+        said = re.fullmatch(r"(\w+) orders of magnitude over (.+)", claim.text)
+        if not said:
+            continue
+        short = []
+        for (paper, place, dataset), rows in _tables(claims):
+            for other in said[2].split(" and "):
+                theirs, ours = (_figure(rows, method, MINUTES[1]) for method in (other, claim.method))
+                if paper == claim.paper and theirs and ours:
+                    ratio = theirs.over(ours)
+                    if round(math.log10(ratio.high)) < NUMBERS[said[1]]:
+                        short.append(f"{ratio.value:.0f} over {other} on {dataset} in {place}")
+        if short:
+            found[claim.id] = f"the paper's own seconds give ratios of {', '.join(short)}"
+    return found
+
+
+def _figure(rows: Mapping[str, Mapping[str, Claim]], method: str, metric: str) -> Interval | None:
+    claim = rows.get(method, {}).get(metric)
+    return claim.printed if claim else None
+
+
+def published(claim: Claim, claims: Mapping[str, Claim]) -> tuple[Interval, str | None] | None:
+    """Return what of a claim is judged, and the method it is compared with, in the paper's spelling, if any.
+
+    A figure of a class is judged as difference to bag of words, seconds as ratio of the slower to the paper's own
+    method, any other figure as it is; None for a sentence. `claims` go by id.
+    """
+    if claim.printed is None:
+        return None
+    if claim.class_rate and claim.method != BAG_OF_WORDS:
+        base = _beside(claim, claims, BAG_OF_WORDS)
+        if base and base.printed:
+            return claim.printed.minus(base.printed), BAG_OF_WORDS
+    if claim.metric in SECONDS:
+        own = OWN[claim.paper]
+        if claim.method != own:
+            base = _beside(claim, claims, own)
+            return (claim.printed.over(base.printed), own) if base and base.printed else None
+        slowest = _slowest_here(claim, claims)
+        return (slowest.printed.over(claim.printed), slowest.method) if slowest and slowest.printed else None
+    return claim.printed, None
+
+
+def _beside(claim: Claim, claims: Mapping[str, Claim], method: str) -> Claim | None:
+    """Return the same figure of another method, from the same table."""
+    return next((other for other in _column(claim, claims) if other.method == method), None)
+
+
+def _slowest_here(claim: Claim, claims: Mapping[str, Claim]) -> Claim | None:
+    """Return the slowest other method of the table that is implemented here."""
+    others = [other for other in _column(claim, claims) if other.method != claim.method and other.method_here]
+    return max(others, key=lambda other: float(other.text), default=None)
+
+
+def _column(claim: Claim, claims: Mapping[str, Claim]) -> list[Claim]:
+    place = (claim.paper, claim.place, claim.dataset, claim.metric)
+    return [
+        c
+        for c in claims.values()
+        if (c.paper, c.place, c.dataset, c.metric) == place and c.printed is not None
+    ]

@@ -1,0 +1,1 @@
+"""Metrics, and what bounds them."""

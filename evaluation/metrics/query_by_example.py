@@ -1,0 +1,200 @@
+"""Retrieval by example: a test document queries the training documents, its own class is what it looks for.
+
+Source: Manning, Raghavan, Schuetze, Introduction to Information Retrieval (2008), section 8.4; ties after
+McSherry, Najork, Computing Information Retrieval Performance Measures Efficiently in the Presence of Tied
+Scores, ECIR (2008).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from textbench.evaluation.probes.solvers.choice import full_columns
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+# Columns that more of the documents have are multiplied dense: a pair of values takes 45 times as long in the sparse
+# product, which has the square of this share of the pairs.
+DENSE = 0.15
+DEEPEST = 10  # precision is reported down to rank 10
+BLOCK_BYTES = 2**24  # of scores at a time; the product they come from takes up to three times as much
+# Unit vectors on a grid of 2^-26 have products on a grid of 2^-52 and partial sums below 2: float64 adds
+# them without rounding, hence in any order, and equal documents get equal scores wherever they stand.
+FIXED_POINT = 2.0**26
+NDCG_DISCOUNTS = 1 / np.log2(np.arange(2, 7))
+
+
+@dataclass(frozen=True)
+class QueryScores:
+    """Retrieval by example, query by query: float64 arrays (n_test,) of fractions, in the queries' order.
+
+    n_without_relevant counts the queries whose class no training document has; they score 0 everywhere.
+    """
+
+    average_precision: np.ndarray
+    precision_at_1: np.ndarray
+    precision_at_3: np.ndarray
+    precision_at_5: np.ndarray
+    precision_at_10: np.ndarray
+    ndcg_at_5: np.ndarray
+    n_without_relevant: int
+
+
+def search_by_example(
+    train: "np.ndarray | csr_matrix",
+    train_targets: np.ndarray,
+    test: "np.ndarray | csr_matrix",
+    test_targets: np.ndarray,
+) -> QueryScores:
+    """Retrieval by example (query by document): rank the training documents by cosine to each test document.
+
+    train, test: csr or dense, (n_train, n_features) and (n_test, n_features), both of one kind, not modified.
+    train_targets, test_targets: (n_train,) and (n_test,) ints; a training document is relevant to a query of
+    its class. Cosines are compared as float32; a zero vector has cosine 0 to all. Memory: a float64 copy
+    or two of the features, those that are multiplied dense as arrays, and 64 MB.
+
+    Equal scores are averaged over their orders, so that no measure depends on the order of the documents.
+    Average precision sums (R_n - R_(n-1)) P_n over the distinct scores; precision at k is the expected number
+    of relevant documents in the first k, over k also when there are fewer than k; nDCG has gains 0 and 1.
+    ValueError for no documents, shapes that differ or values that are not finite.
+    """
+    _check(train, train_targets, test, test_targets)
+    members = {int(c): np.flatnonzero(train_targets == c) for c in np.unique(train_targets)}
+    nothing = np.array([], dtype=np.intp)
+    average_precision = np.zeros(len(test_targets))
+    hits = np.zeros((len(test_targets), DEEPEST))
+    ndcg = np.zeros(len(test_targets))
+    for start, block in _cosines(train, test):
+        for row, scores in enumerate(block, start):
+            relevant = scores[members.get(int(test_targets[row]), nothing)]
+            if len(relevant):
+                relevant.sort()
+                scores.sort()
+                average_precision[row] = _average_precision(scores, relevant)
+                hits[row] = _expected_hits(scores, relevant)
+                ndcg[row] = _ndcg(hits[row], len(relevant))
+    precision = hits / np.arange(1, DEEPEST + 1)
+    return QueryScores(
+        average_precision=average_precision,
+        precision_at_1=precision[:, 0],
+        precision_at_3=precision[:, 2],
+        precision_at_5=precision[:, 4],
+        precision_at_10=precision[:, 9],
+        ndcg_at_5=ndcg,
+        n_without_relevant=int(np.isin(test_targets, train_targets, invert=True).sum()),
+    )
+
+
+def _average_precision(scores: np.ndarray, relevant: np.ndarray) -> float:
+    """Sum over distinct scores of (R_n - R_(n-1)) P_n: the mean of P_n over the relevant documents."""
+    # A document's P_n reads everything that scores as high as itself or higher, ties included.
+    n_retrieved = len(scores) - np.searchsorted(scores, relevant, "left")
+    n_relevant = len(relevant) - np.searchsorted(relevant, relevant, "left")
+    return float((n_relevant / n_retrieved).mean())
+
+
+def _expected_hits(scores: np.ndarray, relevant: np.ndarray) -> np.ndarray:
+    """Expected number of relevant documents among the first j = 1..DEEPEST, ties in random order."""
+    depth = min(DEEPEST, len(scores))
+    ranks = np.arange(1, depth + 1)
+    cut = scores[::-1][:depth]
+    above = len(scores) - np.searchsorted(scores, cut, "right")
+    tied = len(scores) - np.searchsorted(scores, cut, "left") - above
+    relevant_above = len(relevant) - np.searchsorted(relevant, cut, "right")
+    relevant_tied = len(relevant) - np.searchsorted(relevant, cut, "left") - relevant_above
+    hits = np.full(DEEPEST, float(len(relevant)))  # past the last document everything is found
+    hits[:depth] = relevant_above + (ranks - above) * relevant_tied / tied
+    return hits
+
+
+def _ndcg(hits: np.ndarray, n_relevant: int) -> float:
+    """Discounted gain of the first 5 over the best ranking's; a rank's expected gain is its step in hits."""
+    gains = np.diff(hits[:5], prepend=0.0)
+    return float(gains @ NDCG_DISCOUNTS / NDCG_DISCOUNTS[:n_relevant].sum())
+
+
+def _cosines(
+    train: "np.ndarray | csr_matrix", test: "np.ndarray | csr_matrix"
+) -> Iterator[tuple[int, np.ndarray]]:
+    """Blocks of the cosine matrix: (first test row, float32 array (rows of the block, n_train))."""
+    n_rows = max(1, BLOCK_BYTES // (4 * train.shape[0]))
+    full = _dense_columns(train)
+    dense, sparse = _unit_rows(train, full)
+    dense, sparse = dense.T, sparse.T.tocsr()
+    for start in range(0, test.shape[0], n_rows):
+        dense_rows, sparse_rows = _unit_rows(test[start : start + n_rows], full)
+        if not full.any():  # float32 sums run in the order of the features: equal documents get equal scores
+            yield start, (sparse_rows @ sparse).toarray()
+            continue
+        block = dense_rows @ dense
+        if sparse.nnz:
+            block += (sparse_rows @ sparse).toarray()
+        yield start, block.astype(np.float32)
+
+
+def _dense_columns(X: "np.ndarray | csr_matrix") -> np.ndarray:
+    """Which columns are multiplied as a dense block, bools (n_features,): all of an array.
+
+    Of a csr matrix the full ones, if most values lie in them, else none.
+    """
+    if isinstance(X, np.ndarray):
+        return np.ones(X.shape[1], dtype=bool)
+    full = full_columns(X, DENSE)
+    return full if 2 * full[X.indices].sum() > X.nnz else np.zeros_like(full)
+
+
+def _unit_rows(X: "np.ndarray | csr_matrix", full: np.ndarray) -> "tuple[np.ndarray, csr_matrix]":
+    """Rows over their Euclidean norms, the full columns dense and the others csr; zero rows stay zero.
+
+    They are float64 on the grid of FIXED_POINT; without full columns csr float32 with sorted indices.
+    """
+    from scipy.sparse import csr_matrix
+
+    if isinstance(X, np.ndarray):
+        dense, sparse = X.astype(np.float64), csr_matrix((len(X), 0))
+        norms = _nonzero(np.sqrt(np.einsum("ij,ij->i", dense, dense)))
+    else:
+        unit = X.astype(np.float64)
+        unit.sum_duplicates()
+        norms = _nonzero(np.sqrt(np.asarray(unit.multiply(unit).sum(axis=1)).ravel()))
+        dense, sparse = unit[:, full].toarray(), unit[:, ~full] if full.any() else unit
+    sparse.data /= np.repeat(norms, np.diff(sparse.indptr))
+    if not full.any():
+        return dense, sparse.astype(np.float32)
+    dense /= norms[:, None]
+    for values in (dense, sparse.data):
+        values *= FIXED_POINT
+        np.rint(values, out=values)
+        values /= FIXED_POINT
+    return dense, sparse
+
+
+def _nonzero(norms: np.ndarray) -> np.ndarray:
+    return np.where(norms > 0, norms, 1.0)
+
+
+def _check(
+    train: "np.ndarray | csr_matrix",
+    train_targets: np.ndarray,
+    test: "np.ndarray | csr_matrix",
+    test_targets: np.ndarray,
+) -> None:
+    if isinstance(train, np.ndarray) != isinstance(test, np.ndarray):
+        raise ValueError(
+            "train and test must both be dense or both be csr; "
+            f"received {type(train).__name__} and {type(test).__name__}"
+        )
+    if train.shape[1] != test.shape[1]:
+        raise ValueError(
+            f"train and test must have the same features; received {train.shape[1]} and {test.shape[1]}"
+        )
+    for name, X, targets in (("train", train, train_targets), ("test", test, test_targets)):
+        if X.shape[0] == 0 or X.shape[0] != len(targets):
+            raise ValueError(
+                f"{name} must have one row a target, at least one; received {X.shape[0]} and {len(targets)}"
+            )
+        if not np.isfinite(X if isinstance(X, np.ndarray) else X.data).all():
+            raise ValueError(f"{name} features must be finite; received nan or inf")

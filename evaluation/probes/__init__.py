@@ -1,0 +1,1 @@
+"""Probes: the classifiers by which every representation is judged, and their tuning."""

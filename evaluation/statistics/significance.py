@@ -1,0 +1,189 @@
+"""Paired tests: whether one method is better than another on the same test documents, and by how much.
+
+Two classifiers are compared document by document: McNemar's test counts where just one of them is right, the
+paired bootstrap draws test documents anew and follows any metric. Where many pairs are compared Holm's
+correction holds the chance of one false finding at the level of a single test. Over several data sets methods
+are compared by their average ranks.
+
+Sources: McNemar, Psychometrika 12 (1947); Dietterich, Neural Computation 10 (1998); Efron, Tibshirani, An
+Introduction to the Bootstrap (1993), chapters 13 and 15; Holm, Scandinavian Journal of Statistics 6 (1979);
+Demsar, Statistical Comparisons of Classifiers over Multiple Data Sets, JMLR 7 (2006).
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from textbench.evaluation.statistics.sufficient_statistics import SufficientStatistics
+
+N_DRAWS = 10_000
+BLOCK = 256  # draws at a time, which bounds the memory of their weights
+MANY = 20  # documents to a kind, from which on kinds are drawn sooner than documents
+WIDE = 64  # columns, from which on it is not worth looking for documents that are alike
+
+
+@dataclass(frozen=True)
+class McNemar:
+    """McNemar's test: documents that only the first and only the second gets right, and the two-sided p."""
+
+    first_only: int
+    second_only: int
+    p: float
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A difference of two methods (first minus second), its percentile interval, and its two-sided p."""
+
+    value: float
+    low: float
+    high: float
+    p: float
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """Methods over data sets: average ranks (1 is best), the test that all are alike, and what sets two apart.
+
+    `average` (n_methods,); `statistic` and `p` are Friedman's, None for fewer than three methods and for methods
+    that are equal everywhere. Two methods differ at `level` where their average ranks are `critical_difference`
+    apart (Nemenyi).
+    """
+
+    average: np.ndarray
+    statistic: float | None
+    p: float | None
+    critical_difference: float
+    level: float
+
+
+def mcnemar_exact(first: np.ndarray, second: np.ndarray) -> McNemar:
+    """McNemar's exact test: the sign test on the documents that only one of two classifiers gets right.
+
+    first, second: (n_documents,) bool, whether each classifier is right. ValueError for other shapes.
+    """
+    from scipy.special import bdtr  # the binomial distribution, without the seconds that scipy.stats takes
+
+    if first.shape != second.shape or first.ndim != 1:
+        raise ValueError(
+            f"both classifiers need one answer for each document; received {first.shape} and {second.shape}"
+        )
+    first_only, second_only = int(np.sum(first & ~second)), int(np.sum(second & ~first))
+    n_apart = first_only + second_only
+    p = 2 * float(bdtr(min(first_only, second_only), n_apart, 0.5)) if n_apart else 1.0
+    return McNemar(first_only, second_only, min(1.0, p))
+
+
+def bootstrap(tallies: "Sequence[SufficientStatistics]", n_draws: int = N_DRAWS, seed: int = 0) -> np.ndarray:
+    """Bootstrap over documents: metrics of n_draws samples of the documents, drawn with replacement.
+
+    tallies: metrics on the same documents; all see the same samples, so that differences of columns of the
+    result, (n_draws, n_tallies), are paired. ValueError for no documents or tallies of different documents.
+    """
+    sizes = {len(tally.columns) for tally in tallies}
+    if len(sizes) != 1 or 0 in sizes:
+        raise ValueError(
+            f"tallies must be of the same documents, at least one; received {sorted(sizes)} documents"
+        )
+    tallies, counts = _kinds(tallies)
+    (n_documents,), rng = sizes, np.random.default_rng(seed)
+    values = np.empty((n_draws, len(tallies)))
+    for start in range(0, n_draws, BLOCK):
+        n = min(BLOCK, n_draws - start)
+        if counts is not None:
+            weights = rng.multinomial(n_documents, counts / n_documents, size=n)
+        else:
+            drawn = (rng.integers(n_documents, size=n_documents) for _ in range(n))
+            weights = np.stack([np.bincount(sample, minlength=n_documents) for sample in drawn])
+        for place, tally in enumerate(tallies):
+            sums = weights.astype(tally.columns.dtype) @ tally.columns
+            values[start : start + n, place] = tally.statistic(sums.astype(float))
+    return values
+
+
+def _kinds(
+    tallies: "Sequence[SufficientStatistics]",
+) -> "tuple[Sequence[SufficientStatistics], np.ndarray | None]":
+    """Merge documents that add the same to every tally, if that leaves few kinds, and count the kinds.
+
+    How often each kind is in a sample is one multinomial, which is drawn sooner than the documents one by one.
+    """
+    widths = [tally.columns.shape[1] for tally in tallies]
+    if sum(widths) > WIDE:
+        return tallies, None
+    columns = np.hstack([tally.columns for tally in tallies])
+    kinds, counts = np.unique(columns, axis=0, return_counts=True)
+    if len(kinds) > len(columns) / MANY:
+        return tallies, None
+    parts = np.split(kinds, np.cumsum(widths)[:-1], axis=1)
+    return [replace(tally, columns=part) for tally, part in zip(tallies, parts, strict=True)], counts
+
+
+def difference(value: float, draws: np.ndarray, level: float = 0.95) -> Difference:
+    """Summarise a bootstrapped difference by its percentile interval and the p that goes with it.
+
+    value: the difference on the documents themselves; draws: (n_draws,). p is twice the smaller share of draws
+    on one side of 0, the draws themselves counted in, so that p < 1 - level where the interval leaves out 0
+    (Efron, Tibshirani, section 15.4). Draws that differ by rounding alone are ties.
+    """
+    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
+    below, above = np.sum(draws <= 1e-12), np.sum(draws >= -1e-12)
+    p = 2 * (1 + min(below, above)) / (1 + len(draws))
+    return Difference(float(value), float(low), float(high), min(1.0, float(p)))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's correction: adjusted p values, in the order received; reject those below the level."""
+    order = np.argsort(p_values, kind="stable")
+    adjusted = np.asarray(p_values, dtype=float)[order] * np.arange(len(order), 0, -1)
+    result = np.empty(len(order))
+    result[order] = np.minimum(np.maximum.accumulate(adjusted), 1.0)
+    return result.tolist()
+
+
+def paired_t(first: Mapping[int, float], second: Mapping[int, float]) -> tuple[float, float]:
+    """Student's paired t test over shared repetitions (draws or seeds, the keys): (mean difference, two-sided p).
+
+    The difference is first minus second. p is 1 for fewer than two shared repetitions; 0 for differences that
+    are all alike and not 0.
+    """
+    from scipy.special import stdtr
+
+    apart = [first[repetition] - second[repetition] for repetition in sorted(first.keys() & second.keys())]
+    n = len(apart)
+    mean = math.fsum(apart) / n if n else 0.0
+    if n < 2:
+        return mean, 1.0
+    error = math.sqrt(math.fsum((value - mean) ** 2 for value in apart) / (n - 1) / n)
+    if error == 0:
+        return mean, 1.0 if mean == 0 else 0.0
+    return mean, 2 * float(stdtr(n - 1, -abs(mean) / error))
+
+
+def average_ranks(scores: np.ndarray, level: float = 0.05) -> Ranks:
+    """Average ranks over data sets, Friedman's test and Nemenyi's critical difference (Demsar 2006, section 3.2.2).
+
+    scores: (n_datasets, n_methods), higher is better; equal scores share their ranks. ValueError for fewer than
+    two data sets or two methods.
+    """
+    from scipy.stats import friedmanchisquare, rankdata, studentized_range
+
+    if scores.ndim != 2 or min(scores.shape) < 2:
+        raise ValueError(f"ranks need at least two data sets and two methods; received {scores.shape}")
+    n_datasets, n_methods = scores.shape
+    ranks = rankdata(-scores, axis=1)
+    # The test has no value where all are alike.
+    are_apart = n_methods > 2 and bool(np.ptp(ranks, axis=1).any())
+    statistic, p = map(float, friedmanchisquare(*scores.T)) if are_apart else (None, None)
+    quantile = float(studentized_range.ppf(1 - level, n_methods, np.inf)) / np.sqrt(2)
+    return Ranks(
+        average=ranks.mean(axis=0),
+        statistic=statistic,
+        p=p,
+        critical_difference=float(quantile * np.sqrt(n_methods * (n_methods + 1) / (6 * n_datasets))),
+        level=level,
+    )

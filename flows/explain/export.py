@@ -1,0 +1,256 @@
+"""The exported file: a fitted representation and its probe in one .npz without pickle, applied to new texts.
+
+The file is a zip of .npy arrays, `featurizer/<name>` and `probe/<name>`, and of `manifest.json`, which holds
+the rest: the run the model comes from, token rule, vocabulary, class names, and the sha256 of each array.
+"""
+
+import hashlib
+import json
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from textbench.tasks import InputError, catalogue
+from textbench.tasks.storage.files import whole
+
+if TYPE_CHECKING:
+    import numpy as np
+    from scipy.sparse import csr_matrix
+
+    from textbench.flows.results.runs import Run
+
+FORMAT = "textbench model"
+VERSION = 1
+MANIFEST = "manifest.json"
+THRESHOLDS = "tuned_thresholds"  # of a classifier; a probe keeps its own
+
+
+def _checksum(manifest: Mapping[str, Any]) -> str:
+    text = json.dumps(dict(manifest), sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a classifier says of texts.
+
+    `labels` are the class of each text, or the list of its labels. `margins` (n_texts,) say how far the class is ahead
+    of the second, or how near the closest decision was. `values` (n_texts, n_classes) are of kind "probability", or
+    "decision": a class's decision value.
+    """
+
+    labels: list[str] | list[list[str]]
+    margins: "np.ndarray"
+    kind: str
+    classes: list[str]
+    values: "np.ndarray"
+
+
+@dataclass(frozen=True)
+class Model:
+    """A fitted representation and its probe: `manifest` (JSON values) and `arrays`, named as in the file."""
+
+    manifest: Mapping[str, Any]
+    arrays: "Mapping[str, np.ndarray]"
+    method_file: str | None = None  # where the method is when it is a file of the user's own
+
+    @classmethod
+    def from_run(cls, run: "Run", *, refit: bool = False) -> Self:
+        """Gather the model of a finished run from its artifacts; with `refit` it is trained on all documents first.
+
+        Raises InputError when they are gone.
+        """
+        import numpy as np
+
+        from textbench.tasks.featurize import load_arrays
+
+        is_classifier = run.open("choice").meta["recipe"]["params"]["probe"] is None
+        vectors, made, result = run.open_refitted() if refit else run.open_fitted()
+        learned = {"featurizer": {}, "probe": load_arrays(result, "probe")}
+        if not is_classifier:
+            learned["featurizer"] = load_arrays(made, "model")
+        elif "thresholds.npy" in result.meta["files"]:
+            learned["probe"] |= {THRESHOLDS: result.array("thresholds")}
+        arrays = {
+            f"{part}/{name}": value
+            for part, values in learned.items()
+            for name, value in values.items()
+            if isinstance(value, np.ndarray)
+        }
+        manifest = {
+            "format": FORMAT,
+            "version": VERSION,
+            "run": {
+                name: run.row[name] for name in ("dataset", "protocol", "seed", "params", "metrics", "run_id")
+            },
+            "cell": run.row["key"],
+            "training": {
+                "documents": "training and test" if refit else "training",
+                "accuracy": "not measured: no documents are left" if refit else "the metrics of the run",
+            },
+            # Of a method of the user's own only the file's name: nobody's code is run because a model names it.
+            "method": Path(result.meta["recipe"]["params"]["method"]).name,
+            "classifier": result.meta["recipe"]["params"]["probe"],
+            "libraries": result.meta["recipe"]["libraries"],
+            "threads": made.meta["threads"],
+            "token_rule": vectors.meta["recipe"]["params"]["rule"],
+            "target_names": run.open("corpus").json("corpus")["target_names"],
+            "terms": vectors.json("terms"),
+            "sha256": {name: _digest(array) for name, array in arrays.items()},
+        }
+        for part, values in learned.items():
+            manifest[part] = {name: value for name, value in values.items() if f"{part}/{name}" not in arrays}
+        return cls(manifest, arrays)
+
+    def save(self, path: Path) -> None:
+        """Write the model to `path`, whole or not at all. The same model gives the same bytes."""
+        import numpy as np
+
+        checksum = {"checksum": _checksum(self.manifest)}
+        manifest = json.dumps(dict(self.manifest) | checksum, ensure_ascii=False, indent=1)
+        try:
+            with whole(path) as part, part.open("w+b") as stream:
+                np.savez(stream, allow_pickle=False, **self.arrays)
+                with zipfile.ZipFile(stream, "a") as archive:
+                    # A ZipInfo without a date: the present one would make two exports differ.
+                    archive.writestr(zipfile.ZipInfo(MANIFEST), manifest)
+        except OSError as error:
+            raise InputError(f"{path} cannot be written: {error.strerror}") from error
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read a file that `save` wrote, checking every array's sha256.
+
+        Raises InputError when there is no such file, it is another kind of file, or it is damaged.
+        """
+        try:
+            return cls._read(path)
+        except OSError as error:
+            raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+        except (zipfile.BadZipFile, ValueError, KeyError, TypeError, EOFError) as error:
+            if isinstance(error, InputError):
+                raise
+            reason = " ".join(str(error).split())[:120]
+            raise InputError(f"{path} is damaged or not a file of `textbench export` ({reason})") from error
+
+    @classmethod
+    def _read(cls, path: Path) -> Self:
+        import numpy as np
+
+        with zipfile.ZipFile(path) as archive:
+            manifest = json.loads(archive.read(MANIFEST))
+        if manifest["format"] != FORMAT:
+            raise ValueError(f"its manifest says format {manifest['format']!r}")
+        if manifest["version"] != VERSION:
+            raise InputError(
+                f"{path} has format version {manifest['version']!r}, this textbench reads {VERSION}; "
+                "export it again"
+            )
+        with np.load(path, allow_pickle=False) as loaded:
+            arrays = {name: loaded[name] for name in loaded.files if name != MANIFEST}
+        if manifest.pop("checksum") != _checksum(manifest) or manifest["sha256"].keys() != arrays.keys():
+            raise ValueError("its manifest was altered")
+        for name, digest in manifest["sha256"].items():
+            if _digest(arrays[name]) != digest:
+                raise ValueError(f"{name} does not have the recorded sha256")
+        return cls(manifest, arrays)
+
+    def features(self, texts: Sequence[str]) -> "np.ndarray | csr_matrix":
+        """Return the texts' features, csr or float32 (n_texts, n_features): the same bits as in the run.
+
+        Raises InputError for a method that classifies by itself.
+        """
+        if self.manifest["classifier"] is None:
+            raise InputError(f"{self.manifest['method']} is a classifier: it gives labels, not features")
+        with self._as_in_the_run():
+            return self._featurizer.transform(self._documents(texts))
+
+    def feature_names(self) -> list[str]:
+        """Return a name for each column of `features`."""
+        return [str(name) for name in self._featurizer.get_feature_names_out(self.manifest["terms"])]
+
+    def answer(self, texts: Sequence[str]) -> "Answers":
+        """Return what the classifier says of each text."""
+        import numpy as np
+
+        from textbench.tasks.predict import margin
+
+        is_probe = self.manifest["classifier"] is not None
+        documents = self.features(texts) if is_probe else self._documents(texts)
+        names = self.manifest["target_names"]
+        with self._as_in_the_run():
+            scores = self._probe.decision_function(documents)
+            thresholds = self._probe.thresholds_ if is_probe else self.arrays.get(f"probe/{THRESHOLDS}")
+            targets = self._probe.predict(documents) if thresholds is None else None
+            has_probabilities = hasattr(self._probe, "predict_proba")
+            values = self._probe.predict_proba(documents) if has_probabilities else scores
+        if values.ndim == 1:
+            values = np.column_stack([-values, values])[:, -len(self._probe.classes_) :]
+        about = (
+            "probability" if has_probabilities else "decision",
+            [names[c] for c in self._probe.classes_],
+            values,
+        )
+        if targets is not None:
+            return Answers([names[target] for target in targets], margin(scores), *about)
+        chosen = [[names[label] for label in row.nonzero()[0]] for row in scores > thresholds]
+        return Answers(chosen, abs(scores - thresholds).min(axis=1), *about)
+
+    def _as_in_the_run(self) -> Any:
+        """Limit linear algebra to the run's threads: they decide in which order products are added up."""
+        from threadpoolctl import threadpool_limits
+
+        return threadpool_limits(self.manifest["threads"])
+
+    def _documents(self, texts: Sequence[str]) -> Any:
+        """Return the texts as the method reads them: csr counts, or a list of int32 token-id arrays."""
+        import numpy as np
+
+        from textbench.tasks.tokens import TokenRule, count, encode
+
+        terms = self.manifest["terms"]
+        rule = TokenRule(**self.manifest["token_rule"])
+        ids, offsets = encode(texts, terms, rule)
+        if self._method.INPUT == "tokens":
+            return np.split(ids, offsets[1:-1])
+        return count(ids, offsets, terms, rule)
+
+    @cached_property
+    def _method(self) -> Any:
+        name = self.manifest["method"]
+        if not name.endswith(".py"):
+            return catalogue.method(name).load()
+        if self.method_file is None:
+            raise InputError(
+                f"this model's method is a file of its maker's, {name}; say where it is with --method"
+            )
+        return catalogue.method(self.method_file).load()
+
+    @cached_property
+    def _featurizer(self) -> Any:
+        return self._method.build().from_arrays(self._learned("featurizer"))
+
+    @cached_property
+    def _probe(self) -> Any:
+        from textbench.evaluation.probes.catalogue import probe_class
+
+        if self.manifest["classifier"] is None:
+            learned = self._learned("probe")
+            learned.pop(THRESHOLDS, None)
+            return self._method.build().from_arrays(learned)
+        return probe_class(self.manifest["classifier"]).from_arrays(self._learned("probe"))
+
+    def _learned(self, part: str) -> dict[str, Any]:
+        prefix = f"{part}/"
+        arrays = {name.removeprefix(prefix): a for name, a in self.arrays.items() if name.startswith(prefix)}
+        return arrays | self.manifest[part]
+
+
+def _digest(array: "np.ndarray") -> str:
+    import numpy as np
+
+    head = f"{array.dtype.str} {array.shape} ".encode()
+    return hashlib.sha256(head + np.ascontiguousarray(array).tobytes()).hexdigest()

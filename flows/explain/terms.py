@@ -1,0 +1,157 @@
+"""The terms a method has learned, in columns: what dCoT makes of one word, the phrases that compression keeps.
+
+A method that has something to show defines `term_columns(terms, words, n_shown)` on its fitted class. It is given the
+vocabulary, those of its terms that the user asked about, and how many to show, and returns a list of columns, each
+(heading, [(term, value), ...]), best first.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from textbench.flows.plan.cell import Request, plan
+from textbench.flows.plots.style import canvas, save
+from textbench.tasks import InputError, catalogue, featurize, ingest
+from textbench.tasks.storage.store import Artifact, Store
+
+if TYPE_CHECKING:
+    from textbench.tasks.catalogue import Entry
+
+HOOK = "term_columns"
+BAR = "#9ecae1"  # pale enough for the terms to be read on it
+EMPTY = "(nothing)"  # in place of a column's terms
+
+
+@dataclass(frozen=True)
+class Question:
+    """What to show: `words` of a data set by a method, `dcot` or `dcot(noise=0.9)`; `rule` None is the data set's.
+
+    `own` holds the fields of `tasks.sources.user_data.UserData`: the user's documents, in place of a data set.
+    """
+
+    words: Sequence[str]
+    dataset: str
+    method: str
+    n_shown: int = 10
+    rule: str | None = None
+    protocol: str = "honest"
+    seed: int = 0
+    own: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Column:
+    """A heading and its terms with their values, best first."""
+
+    heading: str
+    terms: Sequence[tuple[str, float]]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The columns of a method on a data set."""
+
+    dataset: str
+    method: str
+    columns: Sequence[Column]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything as JSON values."""
+        columns = [
+            {"heading": c.heading, "terms": [{"term": term, "value": value} for term, value in c.terms]}
+            for c in self.columns
+        ]
+        return {"dataset": self.dataset, "method": self.method, "columns": columns}
+
+
+def ask(question: Question, store: Store) -> Answer:
+    """Fit the method on the data set, or read it from the store, and return its columns.
+
+    Raises InputError for unknown names, a method with nothing to show, or a word that is no term of the vocabulary.
+    """
+    if question.n_shown < 1:
+        raise InputError(f"--top must be at least 1, got {question.n_shown}")
+    name, params = catalogue.parse_method(question.method)
+    entry = catalogue.method(name)
+    _require_hook(entry)
+    request = Request(
+        [] if question.own else [question.dataset],
+        [question.method],
+        seeds=[question.seed],
+        protocol=question.protocol,  # type: ignore[arg-type]
+        rule=question.rule,
+        own=question.own,
+    )
+    (cell,) = plan(request)
+    vectors = cell.references["vectorize"]
+    ingest.ensure(store, cell.references["ingest"])
+    opened = store.open(vectors)
+    terms = opened.json("terms")
+    headings = {_term(word, terms, opened): word for word in question.words}
+    fitted = store.open(featurize.reference(vectors, name, params, question.seed))
+    method = entry.load().build().from_arrays(featurize.load_arrays(fitted, "model"))
+    columns = getattr(method, HOOK)(terms, list(headings), question.n_shown)
+    shown = [Column(_heading(heading, headings), pairs) for heading, pairs in columns]
+    return Answer(cell.dataset, question.method, shown)
+
+
+def _require_hook(entry: "Entry") -> None:
+    if f"def {HOOK}(" in entry.path.read_text("utf-8"):
+        return
+    able = [
+        name for name, other in catalogue.methods().items() if f"def {HOOK}(" in other.path.read_text("utf-8")
+    ]
+    raise InputError(f"{entry.name} has no terms to show; {catalogue.nearest(entry.name, able)}")
+
+
+def _term(word: str, terms: Sequence[str], vectors: Artifact) -> str:
+    """Return the term that the token rule makes of a word."""
+    from textbench.tasks.tokens import TokenRule, encode
+
+    ids, _ = encode([word], terms, TokenRule(**vectors.meta["recipe"]["params"]["rule"]))
+    if len(ids) != 1:
+        found = f"{len(ids)} terms" if len(ids) else "no term of the training documents"
+        raise InputError(
+            f"a word must be one term under the token rule, but {word!r} is {found}; {_near(word, terms)}"
+        )
+    return terms[ids[0]]
+
+
+def _near(word: str, terms: Sequence[str]) -> str:
+    hint = catalogue.nearest(word, terms)
+    return hint if hint.startswith("did") else "the vocabulary has nothing near"
+
+
+def _heading(heading: str, words: dict[str, str]) -> str:
+    """Return the user's word for a term, with the term where the token rule changed it."""
+    word = words.get(heading, heading)
+    return word if word == heading else f"{word} ({heading})"
+
+
+def draw(answer: Answer, path: Path) -> None:
+    """Draw the columns side by side to an SVG, PNG or PDF file; a bar is a value's share of its column's best.
+
+    Raises InputError where it cannot be written.
+    """
+    n_rows = max([1, *(len(column.terms) for column in answer.columns)])
+    longest = [max(len(text) for text in (c.heading, *(term for term, _ in c.terms))) for c in answer.columns]
+    widths = [max(1.2, 0.1 * n_characters) for n_characters in longest]
+    layout = {"ncols": len(widths), "squeeze": False, "width_ratios": widths}
+    with canvas(0.28 * n_rows + 0.7, sum(widths), **layout) as (figure, axes):
+        for axis, column in zip(axes[0], answer.columns, strict=True):
+            _panel(axis, column, n_rows)
+        save(figure, path)
+
+
+def _panel(axis: Any, column: Column, n_rows: int) -> None:
+    values = [max(value, 0.0) for _, value in column.terms]
+    best = max(values, default=0.0) or 1.0
+    axis.barh(range(len(values)), [value / best for value in values], color=BAR, height=0.8)
+    for place, term in enumerate([term for term, _ in column.terms] or [EMPTY]):
+        axis.text(0.02, place, term, va="center")
+    axis.set(xlim=(0, 1), ylim=(n_rows - 0.5, -0.5), xticks=[], yticks=[])
+    axis.set_title(column.heading, fontweight="bold")
+    axis.grid(visible=False)
+    for side in ("bottom", "left"):
+        axis.spines[side].set_visible(False)

@@ -1,0 +1,1 @@
+"""Planning: what will run, with every key, before anything runs."""

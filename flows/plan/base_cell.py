@@ -1,0 +1,37 @@
+"""Squares of a table of results: what every cell has, whether it classifies or ranks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from textbench.tasks.storage.recipe import Reference
+
+
+@dataclass(frozen=True)
+class BaseCell:
+    """A method on one data set or collection with one seed, and the artifacts behind its result by stage."""
+
+    dataset: str
+    method: str
+    protocol: str
+    seed: int
+    trials: int
+    references: Mapping[str, Reference] = field(repr=False)
+
+    @property
+    def key(self) -> str:
+        """The key of its result, known before anything is computed."""
+        return self.references["evaluate"].key
+
+    @property
+    def label(self) -> str:
+        """Its name for people."""
+        return f"{self.dataset} {self.method} seed {self.seed}"
+
+
+def feature_stages(features: Reference) -> dict[str, Reference]:
+    """Return the stages that make a method's features: word vectors, where it reads them, are one of their own.
+
+    Methods share them: as a stage they are trained by one worker, and no other waits for it with nothing to do.
+    """
+    trained = {stage: ref for stage, ref in features.inputs.items() if stage == "word_vectors"}
+    return trained | {"featurize": features}

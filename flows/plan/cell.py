@@ -1,0 +1,296 @@
+"""Cells: one data set, method, protocol and seed each, with the references of every artifact that makes its result."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
+
+from textbench.flows.plan import checks
+from textbench.flows.plan.base_cell import BaseCell, feature_stages
+from textbench.flows.plan.corpora import stored_identity, told_apart
+from textbench.tasks import (
+    InputError,
+    audit,
+    catalogue,
+    featurize,
+    ingest,
+    labelled_features,
+    predict,
+    tune,
+    vectorize,
+)
+from textbench.tasks.storage.recipe import Reference
+from textbench.tasks.storage.store import Store
+
+Protocol = Literal["honest", "transductive", "faithful"]
+PROBE = "linear-svm"
+OWN_RULE = "words"  # the token rule of the user's own documents
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked of one sweep: every method on every data set, once a seed, under one protocol.
+
+    A method may be written with fixed parameters, `lsi(n_components=100)`. `own` holds the fields of
+    `tasks.sources.user_data.UserData`: the user's documents, beside or instead of `datasets`. `probe` and `rule`
+    replace the protocol's classifier and the data sets' token rules. `trials` and `search_seconds` bound the search
+    of each method's parameters; `validation` holds arguments of `evaluation.probes.tuning.choose_c` over the
+    protocol's. `paper` says whose faithful protocol is meant where a data set has several. `labels`, the arguments of
+    `evaluation.probes.budgets.labelled_documents`, are the training labels that may be seen, all if empty.
+    """
+
+    datasets: Sequence[str]
+    methods: Sequence[str]
+    seeds: Sequence[int] = (0,)
+    protocol: Protocol = "honest"
+    trials: int = 0
+    name: str = "custom"
+    probe: str | None = None
+    rule: str | None = None
+    own: Mapping[str, Any] | None = None
+    search_seconds: float | None = None
+    validation: Mapping[str, Any] = field(default_factory=dict)
+    paper: str | None = None
+    labels: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Cell(BaseCell):
+    """A method on one data set under one protocol, with one seed.
+
+    `probe` is None for a method that classifies by itself; `request` is what asks for this cell alone.
+    """
+
+    probe: str | None
+    request: Request = field(repr=False)
+
+    @property
+    def label(self) -> str:
+        """Its name for people, with the labels it may see if these are not all."""
+        labels = self.request.labels
+        budget = f", {labels['budget']} labels, draw {labels['draw']}" if labels else ""
+        return f"{super().label}{budget}"
+
+
+@dataclass(frozen=True)
+class _Terms:
+    """What a protocol settles for one data set and method before anything is tuned."""
+
+    dataset: str
+    corpus: Reference
+    rule: str
+    transductive: bool
+    probe: str
+    validation: Mapping[str, Any]
+    paper: str | None = None
+
+
+def plan(request: Request) -> list[Cell]:
+    """Return the cells of a request, their keys worked out and nothing computed. Raises InputError for bad names."""
+    from textbench.evaluation.probes.catalogue import PROBES
+
+    if not (request.datasets or request.own) or not request.methods or not request.seeds:
+        raise InputError("a run needs at least one data set, one method and one seed")
+    if request.probe is not None:
+        catalogue.pick("probe", request.probe, PROBES)
+    methods = [_method(text) for text in dict.fromkeys(request.methods)]
+    _check_methods(methods)
+    checks.check_seeds(request.seeds)
+    for name in [*request.datasets, *([None] if request.own else [])]:
+        # Of the user's documents that is known when they are read.
+        several = None if name is None else catalogue.dataset(name).constant("SEVERAL_LABELS", False)
+        checks.check_tuning_metric(
+            request.validation.get("metric"), name or "your own documents", several_labels=several
+        )
+    own = _own_corpus(request, request.own) if request.own else None
+    tables = [
+        _table(request, _terms(request, dataset, method, own), method)
+        for dataset in [*dict.fromkeys(request.datasets), *([None] if own else [])]
+        for method in methods
+    ]
+    return [_cell(request, table, seed) for table in tables for seed in dict.fromkeys(request.seeds)]
+
+
+@dataclass(frozen=True)
+class _Method:
+    """A method as it was asked for: its file, its fixed parameters, and how recipes name it."""
+
+    asked: str
+    entry: catalogue.Entry
+    params: Mapping[str, Any]
+
+    @property
+    def recipe_name(self) -> str:
+        """Its name, or the path of the user's file."""
+        return str(self.entry.path) if self.entry.is_own else self.entry.name
+
+
+def _method(text: str) -> _Method:
+    name, params = catalogue.parse_method(text)
+    entry = catalogue.method(name)
+    if entry.is_own:
+        checks.check_file(entry)
+    checks.check_parameters(entry, params)
+    return _Method(text, entry, params)
+
+
+def _check_methods(methods: Sequence[_Method]) -> None:
+    """Refuse files that would share a name: results go by the name."""
+    places = {name: entry.path for name, entry in catalogue.methods().items()}
+    for method in methods:
+        entry = method.entry
+        if places.setdefault(entry.name, entry.path) != entry.path:
+            raise InputError(f"{method.asked} has the name of another method, {entry.name}; rename the file")
+
+
+def _terms(request: Request, dataset: str | None, method: _Method, own: Reference | None) -> _Terms:
+    """Return the terms of a data set (None: the user's `own`) for a method; `faithful` takes a paper's."""
+    if dataset is None:
+        assert own is not None
+        return _own_terms(request, own)
+    entry = catalogue.dataset(dataset)
+    paper, terms = _paper(request, entry, method) if request.protocol == "faithful" else (None, {})
+    return _Terms(
+        dataset=dataset,
+        corpus=ingest.reference(dataset),
+        rule=request.rule or terms.get("rule", entry.constant("RULE")),
+        transductive=terms.get("transductive", request.protocol == "transductive"),
+        probe=request.probe or terms.get("probe", PROBE),
+        validation=_validation(**_own_validation(request, terms, method)) | dict(request.validation),
+        paper=paper,
+    )
+
+
+def _paper(request: Request, entry: catalogue.Entry, method: _Method) -> tuple[str, Mapping[str, Any]]:
+    """Return the paper whose protocol is meant: the one asked for, else the method's, else the data set's first."""
+    known = entry.constant("FAITHFUL", {})
+    if not known:
+        raise InputError(
+            f"protocol 'faithful' repeats what a paper did to its data, and no paper's protocol is known for "
+            f"{entry.name}; choose honest or transductive"
+        )
+    own = method.entry.constant("PAPER")
+    paper = request.paper or (own if own in known else next(iter(known)))
+    return paper, catalogue.pick(f"protocol of a paper for {entry.name}", paper, known)
+
+
+def _own_validation(request: Request, terms: Mapping[str, Any], method: _Method) -> dict[str, Any]:
+    """Return a protocol's way to tune; its grids are for its own probe, and no other classifier reads them."""
+    known = dict(terms.get("validation", {}))
+    if method.entry.is_classifier or request.probe not in (None, terms.get("probe")):
+        return {name: value for name, value in known.items() if name not in {"c_grid", "c_steps", "settings"}}
+    return known
+
+
+def _validation(c_steps: Sequence[float] = (), **others: Any) -> dict[str, Any]:
+    """Return what `choose_c` is told; `c_steps` (first, last, step) is how papers give a grid of C."""
+    if not c_steps:
+        return others
+    first, last, step = c_steps
+    n_steps = round((last - first) / step)
+    return others | {"c_grid": [round(first + i * step, 6) for i in range(n_steps + 1)]}
+
+
+def _own_corpus(request: Request, own: Mapping[str, Any]) -> Reference:
+    """Return the corpus of the user's own documents, which are read whole for their digest."""
+    from textbench.tasks.sources import user_data
+
+    if request.protocol == "faithful":
+        raise InputError(
+            "protocol 'faithful' repeats a paper; for your own data choose honest or transductive"
+        )
+    return user_data.reference(user_data.UserData(**own))
+
+
+def _own_terms(request: Request, corpus: Reference) -> _Terms:
+    is_transductive = request.protocol == "transductive"
+    rule, probe = request.rule or OWN_RULE, request.probe or PROBE
+    return _Terms(own_name(corpus), corpus, rule, is_transductive, probe, request.validation)
+
+
+def own_name(corpus: Reference) -> str:
+    """Return the name of the user's own documents in results: r8.csv is not the data set r8."""
+    name = corpus.params["dataset"]
+    return f"own-{name}" if name in {**catalogue.datasets(), **catalogue.collections()} else name
+
+
+@dataclass(frozen=True)
+class _Table:
+    """What the cells of one data set and method share, whatever their seed."""
+
+    terms: _Terms
+    method: _Method
+    label: str
+    shared: Mapping[str, Reference]
+
+
+def _table(request: Request, terms: _Terms, method: _Method) -> _Table:
+    from textbench.tasks.tokens import token_rule
+
+    labelled_features.check_budget(method.recipe_name, method.params, request.labels)
+    rule = asdict(token_rule(terms.rule))
+    rule["max_n"] = max(rule["max_n"], method.entry.constant("MAX_N", 1))
+    shared = {
+        "ingest": terms.corpus,
+        "audit": audit.reference(terms.corpus),
+        "vectorize": vectorize.reference(terms.corpus, rule, terms.transductive),
+    }
+    return _Table(terms, method, catalogue.spelled(method.entry.name, method.params), shared)
+
+
+def _cell(request: Request, table: _Table, seed: int) -> Cell:
+    terms, method, name = table.terms, table.method, table.method.recipe_name
+    corpus, vectors = table.shared["ingest"], table.shared["vectorize"]
+    is_searched = bool(request.trials or request.search_seconds)
+    is_papers = terms.paper is not None and terms.paper == method.entry.constant("PAPER")
+    fixed = method.entry.constant("UNSEARCHED", {}) if is_searched and is_papers else {}
+    choice = tune.reference(
+        corpus,
+        vectors,
+        name,
+        seed,
+        terms.probe,
+        trials=request.trials,
+        seconds=request.search_seconds,
+        validation=terms.validation,
+        fixed={**fixed, **method.params},
+        labels=request.labels,
+    )
+    references = dict(table.shared)
+    if not method.entry.is_classifier and not is_searched:  # a search makes the features it wants
+        references |= feature_stages(featurize.reference(vectors, name, method.params, seed))
+    references |= {"tune": choice, "evaluate": predict.reference(corpus, vectors, choice)}
+    own = request.own if corpus.params.get("own") else None
+    alone = replace(
+        request,
+        datasets=[] if own else [terms.dataset],
+        methods=[catalogue.spelled(name, method.params)],
+        seeds=[seed],
+        own=own,
+        paper=terms.paper,
+    )
+    probe = choice.params["probe"]
+    return Cell(terms.dataset, table.label, request.protocol, seed, request.trials, references, probe, alone)
+
+
+def estimate(
+    cells: Sequence[BaseCell], store: Store, records: Sequence[Mapping[str, Any]]
+) -> list[float | None]:
+    """Return the seconds each cell is expected to take: 0 if stored, else what its like took, else None."""
+    taken: dict[tuple[str, str, int], list[float]] = {}
+    for record in records:
+        like = (record["dataset"], record["method"], record["trials"])
+        taken.setdefault(like, []).append(sum(record["seconds"].values()))
+    means = {like: sum(seconds) / len(seconds) for like, seconds in taken.items()}
+    # One a name: a request has no two.
+    corpora = {cell.dataset: cell.references.get("ingest") for cell in cells}
+    asked = [
+        {"dataset": name, "corpus": stored_identity(store, corpus) if corpus else None}
+        for name, corpus in corpora.items()
+    ]
+    names = {row["named"]: row["dataset"] for row in told_apart(store.root.parent, asked, among=records)}
+    return [
+        0.0
+        if store.has(cell.references["evaluate"])
+        else means.get((names[cell.dataset], cell.method, cell.trials))
+        for cell in cells
+    ]

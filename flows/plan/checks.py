@@ -1,0 +1,137 @@
+"""What a request may ask for, checked before anything is computed: methods' files and parameters, seeds, metrics."""
+
+import importlib.util
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from textbench.evaluation.metrics.multilabel import scored_metrics, tuning_metrics
+from textbench.evaluation.metrics.single_label import Metric
+from textbench.featurizers._parameters import Rule
+from textbench.tasks import InputError, catalogue, word_vectors
+from textbench.tasks.featurize import INPUTS, PREFIX
+from textbench.tasks.storage.definitions import PACKAGE
+
+if TYPE_CHECKING:
+    from textbench.tasks.datasets import Corpus
+
+MAX_SEED = 2**32 - 1
+
+
+def check_seeds(seeds: Sequence[Any]) -> None:
+    """Refuse what random numbers cannot be drawn by."""
+    for seed in seeds:
+        if type(seed) is not int or not 0 <= seed <= MAX_SEED:
+            raise InputError(f"a seed must be a whole number in 0 .. 2^32 - 1, got {seed!r}")
+
+
+def check_file(entry: catalogue.Entry) -> None:
+    """Refuse a method's file that has no `build`, an `INPUT` that is none, or an import that cannot be found."""
+    bound = entry.bound
+    if "*" in bound:
+        return  # what the file has shows when it is loaded
+    if "build" not in bound:
+        raise InputError(f"{entry.path} has no function build(**params), which returns the method unfitted")
+    choices = " or ".join(f'"{kind}"' for kind in INPUTS)
+    if "INPUT" not in bound:
+        raise InputError(f"{entry.path} has no INPUT, which says what the method reads: {choices}")
+    found = entry.constant("INPUT", INPUTS[0])
+    if found not in INPUTS:
+        raise InputError(f"{entry.path}, line {bound['INPUT']}: INPUT must be {choices}, got {found!r}")
+    for line, text, module in entry.imports:
+        if not _is_there(module):
+            hint = f"; it is {PACKAGE}.{module}" if _is_there(f"{PACKAGE}.{module}") else ""
+            raise InputError(f"{entry.path}, line {line}: {text}: there is no module {module!r}{hint}")
+
+
+def _is_there(module: str) -> bool:
+    """Tell whether a module can be found, without importing more than the project's own packages."""
+    root = module.partition(".")[0]
+    try:
+        return importlib.util.find_spec(module if root == PACKAGE else root) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def check_parameters(entry: catalogue.Entry, params: Mapping[str, Any]) -> None:
+    """Refuse parameters that the method's file does not take, and values it does not."""
+    known, accepts = entry.parameters, _accepts(entry)
+    has_vectors = "word_vectors" in entry.constant("NEEDS", ())
+    own = dict(params)
+    if has_vectors:
+        training = {name: own.pop(name) for name in params if name.startswith(PREFIX)}
+        plain = {name.removeprefix(PREFIX): value for name, value in training.items()}
+        word_vectors.check(plain, f"{entry.name}'s word vectors", PREFIX)
+    for name, value in own.items():
+        if name == "random_state" and entry.is_seeded:
+            raise InputError(
+                f"{entry.name} has no parameter 'random_state' to fix; the seed of a run is --seed"
+            )
+        if known is None and name not in accepts:
+            continue  # the file hides its parameters
+        if known is None or name in known:
+            _check_value(entry, name, value, Rule.read((known or {}).get(name, ""), accepts.get(name)))
+        else:
+            raise InputError(f"{entry.name} has no parameter {name!r}; {_meant(name, known, has_vectors)}")
+
+
+def _meant(name: str, known: Mapping[str, str], has_vectors: bool) -> str:
+    """Say which parameter could have been meant."""
+    if has_vectors and name in word_vectors.ACCEPTS:
+        return f"its word vectors have: {PREFIX}{name}"
+    choices = sorted(known) + ([f"{PREFIX}..."] if has_vectors else [])
+    return catalogue.nearest(name, choices) if choices else "it has none"
+
+
+def _check_value(entry: catalogue.Entry, name: str, value: Any, rule: Rule) -> None:
+    if not rule.allows(value):
+        raise InputError(f"{entry.name}: {name} must be {rule}, got {value!r}")
+
+
+def _accepts(entry: catalogue.Entry) -> Mapping[str, Any]:
+    """Return a file's `ACCEPTS`, checked."""
+    accepts = entry.constant("ACCEPTS", {})
+    if not isinstance(accepts, dict):
+        raise InputError(f"{entry.path}: ACCEPTS must be a dictionary by parameter, got {accepts!r}")
+    for name, accepted in accepts.items():
+        try:
+            Rule.read("", accepted)
+        except ValueError as error:
+            raise InputError(f"{entry.path}: ACCEPTS[{name!r}]: {error}") from error
+    return accepts
+
+
+def check_tuning_metric(metric: str | None, dataset: str, *, several_labels: bool | None) -> None:
+    """Refuse a metric that cross-validation cannot compute where documents have one label, or several; None: either."""
+    kinds = (False, True) if several_labels is None else (several_labels,)
+    known = {name: found for kind in kinds for name, found in tuning_metrics(several_labels=kind).items()}
+    if metric is not None and metric not in known:
+        raise InputError(_no_metric("tuning cannot go by", metric, dataset, several_labels, known))
+
+
+def check_validation(validation: Mapping[str, Any], dataset: str, corpus: "Corpus") -> None:
+    """Refuse another way to validate where the documents have validation documents among them."""
+    options = {"n_folds": "--folds", "held_out": "--held-out"}
+    given = sorted(options.keys() & validation.keys())
+    if given and corpus.validation is not None:
+        raise InputError(
+            f"{options[given[0]]}: {dataset} has {len(corpus.validation):,} validation documents of its own, on which "
+            "tuning is done; leave the option out"
+        )
+
+
+def check_shown_metric(metric: str, dataset: str, method: catalogue.Entry, *, several_labels: bool) -> None:
+    """Refuse a metric that the runs of a method on a data set do not have."""
+    known = scored_metrics(several_labels=several_labels, is_classifier=method.is_classifier)
+    if metric not in known:
+        raise InputError(_no_metric(f"{method.name} has no", metric, dataset, several_labels, known))
+
+
+def _no_metric(
+    said: str, metric: str, dataset: str, several: bool | None, known: Mapping[str, Metric]
+) -> str:
+    labels = {
+        None: "",
+        False: ", where a document has one label",
+        True: ", where documents have several labels",
+    }
+    return f"{said} {metric!r} on {dataset}{labels[several]}; {catalogue.nearest(metric, known)}"

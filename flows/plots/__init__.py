@@ -1,0 +1,1 @@
+"""Every drawing, in one style."""

@@ -1,0 +1,1 @@
+"""The referee: published figures beside measured ones, and the verdicts."""

@@ -1,0 +1,355 @@
+"""The ledger of claims: every published figure beside what was measured here, and the verdict by rule.
+
+Fresh figures come from the results folder, recorded ones from `evaluation/measured.csv`, which keeps in the repository
+what took hours to compute. They are shown apart; the fresh one is judged where there is one. The rule of the
+verdicts is the page `evaluation.claims.verdicts`.
+"""
+
+import csv
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from textbench.evaluation.claims.ordering_claims import ORDERS
+from textbench.evaluation.claims.published import (
+    BAG_OF_WORDS,
+    METHODS,
+    PROBES,
+    SECONDS,
+    Claim,
+    contradictions,
+    published,
+    read_claims,
+)
+from textbench.evaluation.claims.verdicts import (
+    WIDEST,
+    Comparison,
+    Interval,
+    Verdict,
+    beyond_ceiling,
+    judge_figure,
+    judge_order,
+    settle,
+)
+from textbench.flows.plan.cell import Request
+from textbench.flows.referee.measurement import (
+    COMPRESSED,
+    MEGABYTES,
+    SAVED,
+    Measurement,
+    Results,
+    is_learned,
+    is_random,
+)
+from textbench.flows.referee.recorded import with_recorded
+from textbench.flows.results.metric_names import KNOWN
+from textbench.tasks import InputError, catalogue
+from textbench.tasks.storage.definitions import PROJECT
+from textbench.tasks.storage.isolate import CellError
+
+MEASURED = PROJECT / "evaluation" / "measured.csv"
+COLUMNS = (
+    "id", "value", "compared", "low", "high", "basis", "comparisons", "seeds", "each", "trials", "params", "protocol",
+    "paper", "cells", "runs", "data_sha256", "commit", "hardware", "command", "recorded",
+)  # fmt: skip
+N_SEEDS = 5  # of a method that draws random numbers, as many as SCDV's authors ran
+N_TIMED = 3
+# That make what no plain run does.
+SUITES = {"scdv-2017": "scdv", "compressive-features-2013": "compressive", "dcot-2012": "dcot"}
+# Of figures that are no metric of a run: where less is better.
+LESS_IS_BETTER = {MEGABYTES, "binary-to-relaxed-objective", "cross-validation-hours"}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A claim in the ledger: `fresh` is measured by this results folder, `recorded` is a row of measured.csv."""
+
+    claim: Claim
+    verdict: Verdict
+    fresh: Measurement | None
+    recorded: Measurement | None
+    record: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def measured(self) -> Measurement | None:
+        """What the verdict rests on."""
+        return self.fresh or self.recorded
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the entry as JSON values."""
+        about = asdict(self.claim)
+        about["published"] = self.claim.printed.value if self.claim.printed else about["text"]
+        del about["text"]
+        hardware = hardware_here() if self.fresh else None
+        return about | {
+            "verdict": self.verdict.kind,
+            "reason": self.verdict.reason,
+            "measured": self.fresh.as_json() | {"hardware": hardware} if self.fresh else None,
+            "recorded": dict(self.record) or None,
+        }
+
+
+def choose(prefix: str | None = None, paper: str | None = None) -> list[Claim]:
+    """Return the claims of a paper, or those whose id begins with the parts of `prefix`.
+
+    Raises InputError for names that match nothing.
+    """
+    claims = list(read_claims())
+    if paper is not None:
+        catalogue.pick("paper", paper, dict.fromkeys(claim.paper for claim in claims))
+        claims = [claim for claim in claims if claim.paper == paper]
+    if prefix is not None:
+        parts = prefix.rstrip("/").split("/")
+        found = [claim for claim in claims if claim.id.split("/")[: len(parts)] == parts]
+        if not found:
+            places = dict.fromkeys(claim.id.rpartition("/")[0] for claim in claims)
+            raise InputError(f"no claim's id begins with {prefix!r}; {catalogue.nearest(prefix, places)}")
+        claims = found
+    return claims
+
+
+def ledger(home: Path, claims: Sequence[Claim]) -> list[Entry]:
+    """Return the entries of claims. The audits that the ceilings come from are made if they are missing."""
+    every = {claim.id: claim for claim in read_claims()}
+    suspect, records, results = contradictions(every.values()), read_measured(), Results(home)
+    ceilings = {name: _ceilings(home, name) for name in dict.fromkeys(c.dataset_here for c in claims) if name}
+    entries = []
+    for claim in claims:
+        fresh, missing = None, None
+        try:
+            fresh = results.measure(claim, every)
+            if fresh and claim.id in records:
+                fresh = with_recorded(fresh, records[claim.id])
+        except (InputError, CellError, OSError) as error:  # its predictions are gone
+            missing = " ".join(str(error).split())
+        recorded = _recorded(records[claim.id]) if claim.id in records else None
+        measured = fresh or recorded
+        verdict = settle(
+            impossible=_impossible(claim, ceilings.get(claim.dataset_here or "", {})),
+            suspect=suspect.get(claim.id),
+            not_runnable=claim.obstacle,
+            measured=judge(claim, measured, every) if measured else None,
+            missing=missing or _missing(claim),
+        )
+        entries.append(Entry(claim, verdict, fresh, recorded, records.get(claim.id, {})))
+    return entries
+
+
+def judge(claim: Claim, measured: Measurement, claims: Mapping[str, Claim]) -> Verdict | None:
+    """Judge a claim by what was measured; None for a sentence that was not measured as an order."""
+    if measured.comparisons:
+        return judge_order(measured.comparisons)
+    judged = published(claim, claims)
+    if judged is None or measured.compared is None:
+        return None
+    bounds = [float("nan") if bound is None else bound for bound in (measured.low, measured.high)]
+    interval = Interval(measured.compared, *bounds)
+    # A ratio says how far the paper's own method is ahead, so more of it is better.
+    is_ratio, metric = claim.metric in SECONDS, KNOWN.get(claim.metric_here or "")
+    higher_is_better = is_ratio or (metric.higher_is_better if metric else claim.metric not in LESS_IS_BETTER)
+    if claim.unit == "fraction" and is_learned(claim):  # more of a probability is no better than less
+        higher_is_better = measured.compared < judged[0].value
+    widest = None if claim.class_rate or is_ratio else WIDEST.get(claim.unit)
+    return judge_figure(judged[0], interval, higher_is_better, widest)
+
+
+def _ceilings(home: Path, dataset: str) -> Mapping[str, float]:
+    """Return a data set's ceilings by metric: from its audit, or without its archive from the recorded one."""
+    from textbench.tasks import audit, ingest
+    from textbench.tasks.sources import archives
+    from textbench.tasks.storage.store import Store
+
+    store, reference = Store(home / "store"), audit.reference(ingest.reference(dataset))
+    if not store.has(reference) and not archives.are_here(catalogue.dataset(dataset).load().SHA256):
+        from textbench.flows.referee.recorded_audits import recorded
+
+        known = recorded().get(dataset)
+        return dict(known["audit"]["ceilings"]) if known else {}
+    try:
+        return dict(store.open(reference).json("audit")["ceilings"])
+    except (CellError, OSError):
+        return {}
+
+
+def _impossible(claim: Claim, ceilings: Mapping[str, float]) -> str | None:
+    metric = claim.metric_here
+    if claim.printed is None or metric is None or metric not in ceilings:
+        return None
+    ceiling = claim.scale * ceilings[metric]
+    if not beyond_ceiling(claim.printed, ceiling, KNOWN[metric].higher_is_better):
+        return None
+    side = "at most" if KNOWN[metric].higher_is_better else "at least"
+    return (
+        f"{metric} is {side} {ceiling:.2f} on the test documents of {claim.dataset_here}, whatever the method"
+    )
+
+
+def _missing(claim: Claim) -> str:
+    """Say why nothing was measured."""
+    how = f"run it with: {_command(claim)}"
+    if claim.id in ORDERS or claim.metric in COMPRESSED:
+        return how
+    if claim.dataset_here is None:
+        return f"there is no data set here for {claim.dataset}"
+    if not _is_here(claim.method_here or ""):
+        return f"there is no method {claim.method_here} yet"
+    if is_learned(claim) or claim.metric_here or claim.class_rate:
+        return how
+    if claim.metric in (*SECONDS, MEGABYTES, SAVED):
+        return how
+    return f"no run measures {claim.metric.partition(':')[0]} by itself"
+
+
+def _command(claim: Claim, options: str = "") -> str:
+    """Return the command that measures a claim: its paper's suite, where no plain run does."""
+    if claim.id in ORDERS or claim.metric in COMPRESSED or is_learned(claim):
+        return f"textbench run {SUITES[claim.paper]}"
+    return f"textbench claims {claim.id} --run{options}"
+
+
+def requests(entries: Iterable[Entry], trials: int = 0) -> list[tuple[Request, bool]]:
+    """Return what has to be run for claims without a fresh figure, and whether timed, in the order to run it.
+
+    One seed of every method first, then the other seeds of those that draw random numbers, then what is timed. Methods
+    are tuned over `trials` settings.
+    """
+    places: dict[tuple[Any, ...], list[str]] = {}
+    for entry in entries:
+        claim, is_timed = entry.claim, entry.claim.metric in SECONDS
+        rows = entry.fresh.rows if entry.fresh else ()
+        have = {row["seed"] for row in rows if int(row["trials"]) >= trials}
+        for method in _needed(claim):
+            n_seeds = N_TIMED if is_timed else N_SEEDS if is_random(METHODS[method]) else 1
+            if not set(range(n_seeds)) <= have:
+                place = (is_timed, claim.dataset_here, claim.paper, PROBES.get(method))
+                places.setdefault(place, []).append(METHODS[method])
+    found = []
+    for part in ("one seed", "more seeds", "timed"):
+        for (is_timed, dataset, paper, probe), methods in places.items():
+            chosen = [m for m in dict.fromkeys(methods) if part != "more seeds" or is_random(m)]
+            seeds = {"one seed": [0], "more seeds": list(range(1, N_SEEDS)), "timed": list(range(N_TIMED))}[
+                part
+            ]
+            if is_timed == (part == "timed") and chosen:
+                request = Request(
+                    [dataset], chosen, seeds, "faithful", trials, "claims", probe=probe, paper=paper
+                )
+                found.append((request, is_timed))
+    return found
+
+
+def _needed(claim: Claim) -> list[str]:
+    """Return the methods, in the paper's spelling, whose runs measure a claim; none where no plain run does."""
+    if claim.obstacle or claim.dataset_here is None:
+        return []
+    if claim.class_rate:
+        needed = [claim.method, BAG_OF_WORDS]
+    elif claim.metric in SECONDS:
+        judged = published(claim, {other.id: other for other in read_claims()})
+        needed = [claim.method, judged[1]] if judged and judged[1] else []
+    else:
+        needed = [claim.method] if claim.metric_here or claim.metric in (MEGABYTES, SAVED) else []
+    return needed if all(_is_here(METHODS[method]) for method in needed) else []
+
+
+def _is_here(method: str) -> bool:
+    return catalogue.parse_method(method)[0] in catalogue.methods()
+
+
+def read_measured() -> dict[str, dict[str, str]]:
+    """Return the rows of measured.csv by claim id."""
+    with MEASURED.open(encoding="utf-8", newline="") as stream:
+        return {row["id"]: row for row in csv.DictReader(stream)}
+
+
+def _recorded(row: Mapping[str, str]) -> Measurement:
+    numbers = {name: float(row[name]) if row[name] else None for name in ("value", "compared", "low", "high")}
+    pairs = [Comparison(*pair) for pair in json.loads(row["comparisons"] or "[]")]
+    return Measurement(row["basis"], **numbers, comparisons=pairs)  # type: ignore[arg-type]
+
+
+def record(home: Path, entries: Iterable[Entry]) -> int:
+    """Write every fresh figure into measured.csv, in place of the claim's older row, and return how many there were."""
+    records = read_measured()
+    fresh = [entry for entry in entries if entry.fresh]
+    records |= {entry.claim.id: _record(home, entry.claim, entry.fresh) for entry in fresh if entry.fresh}
+    order = {claim.id: place for place, claim in enumerate(read_claims())}
+    temporary = MEASURED.with_name(f".{MEASURED.name}.{os.getpid()}")
+    try:
+        with temporary.open("w", encoding="utf-8", newline="") as stream:
+            writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(sorted(records.values(), key=lambda row: order.get(row["id"], len(order))))
+        temporary.replace(MEASURED)
+    except OSError as error:
+        raise InputError(f"{MEASURED} cannot be written: {error.strerror}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+    return len(fresh)
+
+
+def _record(home: Path, claim: Claim, found: Measurement) -> dict[str, str]:
+    from textbench.flows.results.runs import Run
+    from textbench.tasks.storage.store import Store
+    from textbench.tasks.tracking.tracker import git_commit
+
+    def text(value: float | None) -> str:
+        return "" if value is None else repr(round(value, 6))
+
+    rows = found.rows
+    row = next(row for row in rows if "hardware" not in row)  # made here, not recorded
+    corpus = Store(home / "store").open(row["corpus"]) if "corpus" in row else Run(home, row).open("corpus")
+    digests = corpus.json("corpus")["sha256"]
+    pairs = [
+        [c.pair, round(c.difference, 6), round(c.p, 6), *([True] if c.may_tie else [])]
+        for c in found.comparisons
+    ]
+    trials = sorted({int(row["trials"]) for row in rows})
+    options = f" --trials {trials[-1]}" if trials[-1] else ""
+    cells = {f"{row['method']} seed {row['seed']}": row["params"] for row in rows} if not pairs else {}
+    each = {str(seed): round(value, 6) for seed, value in found.each.items()}
+    here = hardware_here()
+    return {
+        "id": claim.id,
+        "value": text(found.value),
+        "compared": text(found.compared),
+        "low": text(found.low),
+        "high": text(found.high),
+        "basis": found.basis,
+        "comparisons": json.dumps(pairs) if pairs else "",
+        "seeds": " ".join(map(str, sorted({row["seed"] for row in rows}))),
+        "each": json.dumps(each) if each else "",
+        "trials": " ".join(map(str, trials)),
+        "params": json.dumps(cells, sort_keys=True),
+        "protocol": rows[0]["protocol"],
+        "paper": rows[0].get("paper") or "",
+        "cells": " ".join(row["key"][:12] for row in rows),
+        "runs": " ".join(row["run_id"] or "-" for row in rows),
+        "data_sha256": " ".join(f"{name}={digest}" for name, digest in sorted(digests.items())),
+        "commit": git_commit(),
+        "hardware": "; ".join(dict.fromkeys(row.get("hardware", here) for row in rows)),
+        "command": _command(claim, f"{options} --record"),
+        "recorded": datetime.now(UTC).strftime("%Y-%m-%d"),
+    }
+
+
+def hardware_here() -> str:
+    """Return this machine in words: processor, cores, memory."""
+    import platform
+
+    import psutil
+
+    model = platform.processor() or platform.machine()
+    try:
+        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
+        model = next(
+            (line.partition(":")[2].strip() for line in lines if line.startswith("model name")), model
+        )
+    except OSError:  # not Linux
+        pass
+    memory = psutil.virtual_memory().total / 2**30
+    return f"{model}, {psutil.cpu_count()} cores, {memory:.0f} GB"

@@ -1,0 +1,324 @@
+"""Measuring claims: from finished faithful runs to the figure, and the interval, that a published one is held against.
+
+What is compared, and by which interval, is the rule of `evaluation.claims.verdicts`; here the runs are found and read.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from textbench.evaluation.claims.ordering_claims import ORDERS, Point, Sweep, comparisons, pairs
+from textbench.evaluation.claims.published import (
+    BAG_OF_WORDS,
+    METHODS,
+    OWN,
+    PROBES,
+    SECONDS,
+    Claim,
+    published,
+)
+from textbench.evaluation.claims.verdicts import Comparison
+from textbench.evaluation.metrics.multilabel import is_of_several_labels
+from textbench.flows.plan.corpora import newest
+from textbench.flows.results.index import Index
+from textbench.flows.results.runs import is_whole
+from textbench.tasks import InputError, catalogue
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from textbench.evaluation.statistics.sufficient_statistics import SufficientStatistics
+
+Row = Mapping[str, Any]
+Runs = Mapping[int, Row]
+# Claims about the stored features: their size, and what being sparse saves.
+MEGABYTES, SAVED = "feature-megabytes", "sparsity-at-4-percent"
+# Claims about topics and clusters of words, what their metrics begin with.
+LEARNED = ("umass-coherence@10", "p-cluster-given-word")
+# Metrics of the compressive-features paper that its suite's artifacts and runs answer.
+COMPRESSED = ("error-order", "binary-to-relaxed-objective", "feature-count-ratio", "cross-validation-hours")
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What was measured for a claim, in its unit.
+
+    `value` is the figure; `compared`, between `low` and `high` (None: no interval), is what is judged: the figure, a
+    difference or a ratio, as `basis` says. An order has `comparisons` instead. `rows` are the runs behind it. Where the
+    figure is a mean over seeds, `each` has that of every seed; it and `rows` go up by seed.
+    """
+
+    basis: str
+    value: float | None = None
+    compared: float | None = None
+    low: float | None = None
+    high: float | None = None
+    comparisons: Sequence[Comparison] = ()
+    rows: Sequence[Row] = field(default=(), repr=False)
+    each: Mapping[int, float] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as JSON values, the runs by seed, parameters, MLflow id and key."""
+        found = {k: v for k, v in asdict(self).items() if k != "rows"}
+        runs = [
+            {name: row[name] for name in ("method", "seed", "trials", "params", "protocol", "run_id", "key")}
+            for row in self.rows
+        ]
+        return found | {"seeds": sorted({row["seed"] for row in self.rows}), "runs": runs}
+
+
+def is_random(method: str) -> bool:
+    """Tell whether a method's features change with the seed: it draws random numbers, or its word vectors did."""
+    entry = catalogue.method(catalogue.parse_method(method)[0])
+    return entry.is_seeded or "word_vectors" in entry.constant("NEEDS", ())
+
+
+def is_learned(claim: Claim) -> bool:
+    """Tell whether a claim is about topics or clusters, which are read from artifacts of their own."""
+    return claim.metric.partition(":")[0] in LEARNED
+
+
+class Results:
+    """The finished faithful runs of a results folder, as claims ask for them."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self._tables: dict[str, pyarrow.Table] = {}
+        self._names: dict[str, list[str]] = {}
+        every = newest(Index(home).rows())
+        rows = [row for row in every if row["protocol"] == "faithful" and not row.get("error")]
+        # Other token rules and other ways to tune are no longer the paper's protocol.
+        rows = [
+            row for row in rows if not row["request"].get("rule") and not row["request"].get("validation")
+        ]
+        self.rows = sorted(rows, key=lambda row: (int(row["trials"]), row["created"]))
+
+    def runs(self, claim: Claim, method: str | None = None, is_tuned: bool = True) -> Runs:
+        """Return by seed the newest runs of a claim's method, or of another in the paper's spelling.
+
+        They are those of the claim's paper and classifier; where the method was tuned too and may be, the most
+        thoroughly tuned.
+        """
+        name, probe = METHODS.get(method or claim.method), PROBES.get(method or claim.method)
+        found: dict[int, dict[int, Row]] = {}
+        for row in self.rows:
+            asked = row.get("request") or {}
+            if (
+                is_whole(row)
+                and (row["dataset"], row["method"], row.get("paper"))
+                == (claim.dataset_here, name, claim.paper)
+                and asked.get("probe") == probe
+                and not asked.get("rule")
+                and (is_tuned or not int(row["trials"]))
+            ):
+                found.setdefault(int(row["trials"]), {})[row["seed"]] = row
+        # By seed, whenever each ran: the draws of a bootstrap depend on the order of its runs.
+        return dict(sorted(found[max(found)].items())) if found else {}
+
+    def measure(self, claim: Claim, claims: Mapping[str, Claim]) -> Measurement | None:
+        """Return what the runs say of a claim, None while they say nothing. `claims` go by id."""
+        if claim.id in ORDERS:
+            return self._order(claim)
+        if claim.metric in COMPRESSED:
+            from textbench.flows.papers.compressive import answers
+
+            return answers.answer(self, claim)
+        if claim.dataset_here is None or claim.method_here is None:
+            return None
+        if claim.class_rate:
+            return self._class_rate(claim)
+        if claim.metric in SECONDS:
+            return self._seconds(claim, claims)
+        if claim.metric in (MEGABYTES, SAVED):
+            return self._size(claim)
+        if is_learned(claim):
+            values, rows = self._learned.get(claim.id, ((), ()))
+            return over_seeds(values, rows) if values else None
+        return self._figure(claim) if claim.metric_here else None
+
+    @cached_property
+    def _learned(self) -> Mapping[str, tuple[Sequence[float], Sequence[Row]]]:
+        """By claim what topics and clusters say, a figure a seed, and where it is from."""
+        from textbench.flows.papers.scdv import answers
+
+        return answers.figures(self.home)
+
+    def _figure(self, claim: Claim) -> Measurement | None:
+        from textbench.flows.results.predictions import is_several, tally, testable
+
+        runs, metric = self.runs(claim), claim.metric_here or ""
+        rows = [row for row in runs.values() if metric in row["metrics"]]
+        if not rows:
+            return None
+        values = [claim.scale * row["metrics"][metric] for row in rows]
+        if not is_random(rows[0]["method"]):
+            tables = [self._predictions(row) for row in rows]
+            if metric in testable(is_several(tables[0])):
+                mean = math.fsum(values) / len(values)
+                return _bootstrapped(claim, [tally(tables, metric)], mean, rows, "documents")
+        return over_seeds(values, rows)
+
+    def _class_rate(self, claim: Claim) -> Measurement | None:
+        """The rate of a class, judged as difference to bag of words on the seeds that both ran."""
+        own = self.runs(claim)
+        if claim.method == BAG_OF_WORDS:
+            rows = list(own.values())
+            if not rows:
+                return None
+            rate = self._rates(claim, rows)
+            return _bootstrapped(claim, [rate], claim.scale * rate.value, rows, "documents")
+        base = self.runs(claim, BAG_OF_WORDS)
+        if not own or not base:
+            return None
+        # Bag of words draws nothing, so that its runs stand for any seed.
+        first, second = (self._rates(claim, list(runs.values())) for runs in (own, base))
+        basis = f"difference to {METHODS[BAG_OF_WORDS]}"
+        rows = [*own.values(), *base.values()]
+        return _bootstrapped(claim, [first, second], claim.scale * first.value, rows, basis)
+
+    def _rates(self, claim: Claim, rows: Sequence[Row]) -> "SufficientStatistics":
+        from textbench.evaluation.statistics.sufficient_statistics import class_tally, mean_of
+        from textbench.flows.results.predictions import labels
+
+        assert claim.class_rate is not None
+        rate, name = claim.class_rate
+        names = self._class_names(rows[0])
+        if name not in names:
+            raise InputError(f"{rows[0]['dataset']} has no class {name}")
+        return mean_of(
+            [class_tally(rate, names.index(name), *labels(self._predictions(row))) for row in rows]
+        )
+
+    def _predictions(self, row: Row) -> "pyarrow.Table":
+        """Return a run's predictions; many claims read the same."""
+        from textbench.flows.results.predictions import predictions
+
+        if row["key"] not in self._tables:
+            self._tables[row["key"]] = predictions(self.home, row)
+        return self._tables[row["key"]]
+
+    def _class_names(self, row: Row) -> list[str]:
+        from textbench.flows.results.runs import Run
+
+        if row["dataset"] not in self._names:
+            self._names[row["dataset"]] = Run(self.home, row).open("corpus").json("corpus")["target_names"]
+        return self._names[row["dataset"]]
+
+    def _size(self, claim: Claim) -> Measurement | None:
+        """Megabytes (10^6 bytes) of the features of all documents, or percent saved against dense float32 arrays."""
+        from textbench.flows.results.runs import Run
+
+        # Features that were tuned are not those of the published settings.
+        rows, values = list(self.runs(claim, is_tuned=False).values()), []
+        for row in rows:
+            features = Run(self.home, row).open("features")
+            parts = ("train", "test")
+            stored = sum(
+                path.stat().st_size for part in parts for path in features.folder.glob(f"{part}.np?")
+            )
+            if claim.metric == MEGABYTES:
+                values.append(stored / 1e6)
+            else:
+                dense = sum(4 * math.prod(features.matrix(part).shape) for part in parts)
+                values.append(100 * (1 - stored / dense))
+        return over_seeds(values, rows) if rows else None
+
+    def _seconds(self, claim: Claim, claims: Mapping[str, Claim]) -> Measurement | None:
+        """The ratio of two methods' seconds in one stage of one timed run, the geometric mean over its seeds."""
+        from textbench.evaluation.statistics.intervals import mean_interval
+
+        judged, stage = published(claim, claims), SECONDS[claim.metric]
+        if judged is None or judged[1] is None:
+            return None
+        both = [self._timed(claim, method, stage) for method in (claim.method, judged[1])]
+        attempts = sorted({attempt for attempt, _ in both[0]} & {attempt for attempt, _ in both[1]})
+        if not attempts:
+            return None
+        last = attempts[-1]
+        own, other = ({seed: row for (at, seed), row in runs.items() if at == last} for runs in both)
+        is_own = claim.method == OWN[claim.paper]
+        seeds = sorted(own.keys() & other.keys())
+        if not seeds:
+            return None
+        logs = [math.log(own[s]["seconds"][stage] / other[s]["seconds"][stage]) for s in seeds]
+        mean, half = mean_interval([-value for value in logs] if is_own else logs)
+        low, high = (None, None) if math.isnan(half) else (math.exp(mean - half), math.exp(mean + half))
+        value = math.fsum(own[s]["seconds"][stage] for s in seeds) / len(seeds)
+        rows = [runs[s] for runs in (own, other) for s in seeds]
+        name = METHODS[judged[1]]
+        basis = f"times as fast as {name}" if is_own else f"times the seconds of {name}"
+        return Measurement(basis, value, math.exp(mean), low, high, rows=rows)
+
+    def _timed(self, claim: Claim, method: str, stage: str) -> dict[tuple[str, int], Row]:
+        """Return a method's runs of `--timed` sweeps by attempt and seed."""
+        return {
+            (row["attempt"], row["seed"]): row
+            for row in self.rows
+            if row.get("timed")
+            and is_whole(row)
+            and (row["dataset"], row["method"], row.get("paper"))
+            == (claim.dataset_here, METHODS.get(method), claim.paper)
+            and row["seconds"].get(stage)
+        }
+
+    def _order(self, claim: Claim) -> Measurement | None:
+        """Judge an order; the rows are those of the repetitions that are compared."""
+        points = self._points(claim)
+        found = pairs(ORDERS[claim.id], [point for point, _ in points])
+        used = {side[n].run for pair in found for n in pair.shared for side in (pair.better, pair.worse)}
+        rows = [row for point, row in points if point.run in used]
+        return Measurement("order", comparisons=comparisons(found), rows=rows) if rows else None
+
+    def _points(self, claim: Claim) -> list[tuple[Point, Row]]:
+        """Return the accuracies that an order is judged by: of label budgets by draw, of all labels by seed.
+
+        Cells of a budget have `labels` in their request; the repetition is their draw. What was tuned does not have
+        the settings that a sweep compares.
+        """
+        points: dict[tuple[Any, ...], tuple[Point, Row]] = {}
+        order = ORDERS[claim.id]
+        for row in self.rows:
+            asked = row["request"]
+            is_of_paper = (row["dataset"], row.get("paper")) == (claim.dataset_here, claim.paper)
+            if not is_of_paper or asked.get("probe") or is_of_several_labels(row["metrics"]):
+                continue
+            if isinstance(order, Sweep) and int(row["trials"]):
+                continue
+            name, params = catalogue.parse_method(row["method"])
+            if name not in (order.method, *getattr(order, "others", ())):
+                continue
+            budget = asked.get("labels") or {}
+            repetition = budget.get("draw", 0) if budget else row["seed"]
+            point = Point(
+                name, params, budget.get("budget"), repetition, row["metrics"]["accuracy"], row["key"]
+            )
+            # Of runs alike the most thoroughly tuned counts, and of these the newest: they come last.
+            points[row["method"], point.budget, repetition] = (point, row)
+        return list(points.values())
+
+
+def over_seeds(values: Sequence[float], rows: Sequence[Row]) -> Measurement:
+    """Judge the mean of a figure, in the claim's unit and one value a row, by Student's t interval over seeds."""
+    from textbench.evaluation.statistics.intervals import mean_interval
+
+    by_seed = sorted(zip(rows, values, strict=True), key=lambda pair: pair[0]["seed"])
+    mean, half = mean_interval(values)
+    low, high = (None, None) if math.isnan(half) else (mean - half, mean + half)
+    each = {row["seed"]: value for row, value in by_seed}
+    return Measurement("seeds", mean, mean, low, high, rows=[row for row, _ in by_seed], each=each)
+
+
+def _bootstrapped(
+    claim: Claim, tallies: "Sequence[SufficientStatistics]", value: float, rows: Sequence[Row], basis: str
+) -> Measurement:
+    """Judge a tally, or its difference to a second one, by the percentile interval over test documents."""
+    from textbench.evaluation.statistics.significance import bootstrap, difference
+
+    signs = [1, -1][: len(tallies)]
+    whole = sum(sign * tally.value for sign, tally in zip(signs, tallies, strict=True))
+    found = difference(whole, bootstrap(tallies) @ signs)
+    compared, low, high = (claim.scale * part for part in (found.value, found.low, found.high))
+    return Measurement(basis, value, compared, low, high, rows=rows)

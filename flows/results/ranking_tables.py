@@ -1,0 +1,172 @@
+"""How retrieval is shown: JSON Lines, and for each collection a table of rankers with the paired tests between them."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from textbench.flows.results.metric_names import heading
+from textbench.flows.results.rankings import Cell, compare, per_query, shown_name
+from textbench.flows.tables.table import Datum, Table
+from textbench.flows.tables.terminal import print_table
+from textbench.flows.tables.words import counted
+from textbench.tasks.storage.store import Store
+
+SHOWN = (
+    "map", "precision_at_5", "precision_at_10", "ndcg_at_5", "ndcg_at_10", "r_precision", "reciprocal_rank",
+)  # fmt: skip
+HEADINGS = {name: heading(name) for name in SHOWN}
+MAY_GO = ("r_precision", "reciprocal_rank", "ndcg_at_5", "precision_at_10")  # of a narrow terminal
+LEVEL, SIGNIFICANT = 0.05, "*"
+POLICY = {
+    "positive": "codes from 1 count as relevant",
+    "nonzero": "every judgment but code 0 counts as relevant",
+}
+Rows = Sequence[Mapping[str, Any]]
+
+
+def outside_rows(
+    runs: Mapping[str, Mapping[str, Mapping[str, float]]], cells: Sequence[Cell], store: Store
+) -> list[dict[str, Any]]:
+    """Return the measures of runs made elsewhere on the collection of the cells: name, metrics, per_query."""
+    from textbench.evaluation.metrics.ranked_retrieval import MEASURES, measure
+    from textbench.tasks.collect import read_judged
+
+    if not runs:
+        return []
+    cell = cells[0]
+    judged = read_judged(store.open(cell.references["ingest"]), cell.settings["judgments"])
+    found = []
+    for name, run in runs.items():
+        values = measure(run, judged.qrels)
+        means = {m: sum(v[m] for v in values.values()) / len(values) for m in MEASURES}
+        found.append({"collection": cell.dataset, "ranker": name, "measures": means, "per_query": values})
+    return found
+
+
+def json_lines(cells: Sequence[Cell], rows: Rows, outside: Rows, store: Store) -> Iterator[str]:
+    """Yield one JSON object a cell: collection, ranker, measures, per_query, and what it was made with."""
+    for cell, row in zip(cells, rows, strict=True):
+        about = {"collection": cell.dataset, "ranker": cell.method, "measures": row["metrics"]}
+        about |= {"per_query": {}, "left_out": {}}
+        if row["error"] is None:
+            left_out = store.open(cell.references["evaluate"]).json("choice")["left_out"]
+            about |= {"per_query": _per_query(cell, store), "left_out": left_out}
+        kept = (
+            "protocol",
+            "seed",
+            "trials",
+            "params",
+            "on_border",
+            "seconds",
+            "peak_mb",
+            "run_id",
+            "cached",
+            "error",
+        )
+        yield json.dumps(
+            about | {"judgments": cell.settings["judgments"]} | {name: row[name] for name in kept}
+        )
+    for row in outside:
+        yield json.dumps(dict(row))
+
+
+def _per_query(cell: Cell, store: Store) -> dict[str, dict[str, float]]:
+    queries, values = per_query([cell], store)
+    return {query: {name: float(v[i]) for name, v in values.items()} for i, query in enumerate(queries)}
+
+
+def render(cells: Sequence[Cell], rows: Rows, outside: Rows, store: Store) -> None:
+    """Print a table for each collection, best first, and below it which rankers the tests tell apart."""
+    from rich.console import Console
+
+    console = Console()
+    names = list(dict.fromkeys(cell.dataset for cell in cells))
+    for name in names:
+        own = [(cell, row) for cell, row in zip(cells, rows, strict=True) if cell.dataset == name]
+        done = [cell for cell, row in own if row["error"] is None]
+        if done:
+            print_table(
+                console, _table(done, [row for _, row in own if row["error"] is None], outside, store)
+            )
+        for cell, row in own:
+            if row["error"]:
+                console.print(f"{cell.label}: {row['error']}", markup=False)
+    if len(names) > 1:
+        console.print()
+        print_table(console, _overview(names, cells, rows, console.width))
+
+
+def _table(cells: Sequence[Cell], rows: Rows, outside: Rows, store: Store) -> Table:
+    """Return the rankers of a collection, best first, with the paired tests against the best."""
+    lines, tests = _lines(cells, rows, outside), compare(cells, store)
+    headings = [("ranker", "ranker"), *HEADINGS.items(), *([("p", "p")] if tests else []), ("seconds", "s")]
+    table = []
+    for place, (ranker, means, seconds) in enumerate(lines):
+        figures = [Datum(f"{100 * means[name]:.1f}", means[name]) for name in HEADINGS]
+        p = [Datum(_p(lines[0][0], ranker, tests, place))] if tests else []
+        table.append([Datum(ranker, parts=ranker.split()), *figures, *p, Datum(seconds)])
+    note = (
+        f"p: paired randomisation test of MAP against the first, with Holm's correction over "
+        f"{counted(len(tests), 'pair')}; {SIGNIFICANT} below {LEVEL}."
+    )
+    right = [name for name, _ in headings[1:]]
+    return Table(
+        "rankers", _title(cells, store), headings, table, note if tests else "", may_go=MAY_GO, right=right
+    )
+
+
+def _overview(names: Sequence[str], cells: Sequence[Cell], rows: Rows, width: int) -> Table:
+    """Return MAP, a line a collection and a column a ranker, as SCDV (EMNLP 2017) prints its Table 6.
+
+    Where the rankers' names are too wide together, a ranker is a line and a collection a column.
+    """
+    asked = list(dict.fromkeys(cell.method for cell in cells))
+    values: dict[tuple[str, str], list[float]] = {}
+    for cell, row in zip(cells, rows, strict=True):
+        if row["error"] is None:
+            values.setdefault((cell.dataset, cell.method), []).append(row["metrics"]["map"])
+    means = {place: f"{sum(found) / len(found):.4f}" for place, found in values.items()}
+    if max(map(len, names)) + sum(max(len(name), 6) + 2 for name in asked) <= width:
+        columns = asked
+        lines = [
+            [Datum(name), *(Datum(means.get((name, ranker), "-")) for ranker in asked)] for name in names
+        ]
+    else:
+        columns = list(names)
+        lines = [
+            [Datum(ranker, parts=ranker.split()), *(Datum(means.get((name, ranker), "-")) for name in names)]
+            for ranker in asked
+        ]
+    headings = [("MAP", "MAP"), *((name, name) for name in columns)]
+    return Table("map", "Mean average precision", headings, lines, right=columns)
+
+
+def _lines(cells: Sequence[Cell], rows: Rows, outside: Rows) -> list[tuple[str, dict[str, float], str]]:
+    """Return (ranker, means over seeds, seconds) best MAP first."""
+    lines = []
+    for ranker in dict.fromkeys(cell.method for cell in cells):
+        found = [row for cell, row in zip(cells, rows, strict=True) if cell.method == ranker]
+        means = {key: sum(row["metrics"][key] for row in found) / len(found) for key in HEADINGS}
+        seconds = sum(sum(row["seconds"].values()) for row in found) / len(found)
+        lines.append((ranker, means, f"{seconds:.1f}"))
+    lines += [(row["ranker"], dict(row["measures"]), "") for row in outside]
+    return sorted(lines, key=lambda line: -line[1]["map"])
+
+
+def _title(cells: Sequence[Cell], store: Store) -> str:
+    cell = cells[0]
+    result = store.open(cell.references["evaluate"])
+    left_out = {reason: n for reason, n in result.json("choice")["left_out"].items() if n}
+    n_queries = result.table("per_query", ["query"]).num_rows
+    how = f"{cell.settings['n_folds']} folds, {cell.trials} settings" if cell.trials else "nothing tuned"
+    apart = "".join(f"; {n} {reason}" for reason, n in left_out.items())
+    name = shown_name(cell, store)
+    return f"{name}, {cell.protocol}: {n_queries} queries, {POLICY[cell.settings['judgments']]}; {how}{apart}"
+
+
+def _p(best: str, ranker: str, tests: Rows, place: int) -> str:
+    if place == 0:
+        return ""
+    pair = {best, ranker}
+    p = next((test["p_holm"] for test in tests if {test["better"], test["worse"]} == pair), None)
+    return "" if p is None else f"{p:.3f}{SIGNIFICANT if p < LEVEL else ' '}"

@@ -1,0 +1,196 @@
+"""What retrieval is made of: its requests, one cell a ranker, collection and seed, and how rankers compare."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from textbench.flows.plan.base_cell import BaseCell, feature_stages
+from textbench.flows.results.index import RECORDED, Index
+from textbench.flows.results.rows import empty_row, spent
+from textbench.tasks import InputError, catalogue, collect, rankers, retrieve, vectorize
+from textbench.tasks.collections import POLICIES
+from textbench.tasks.storage.files import META, Damaged, read_meta
+from textbench.tasks.storage.recipe import Reference
+from textbench.tasks.storage.store import Store
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Protocol = Literal["honest", "faithful"]
+COLLECTIONS = ("cranfield", "cacm")
+RANKERS = ("bm25", "tfidf", "lsi", "lm", "lm-linear", "mb", "lm+scdv", "mb+scdv", "lm+pv")
+TRIALS = 30
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked: every ranker on every collection, once a seed.
+
+    `honest` tunes by `trials` settings on other folds' queries; `faithful` keeps what was published (lambda 0.5) and
+    chooses nothing. `judgments` is the policy that says which codes are relevant. `own` holds the fields of
+    `tasks.collections._user.OwnCollection`, the user's files beside or instead of `collections`.
+    """
+
+    collections: Sequence[str] = COLLECTIONS
+    rankers: Sequence[str] = RANKERS
+    seeds: Sequence[int] = (0,)
+    protocol: Protocol = "honest"
+    trials: int = TRIALS
+    n_folds: int = retrieve.N_FOLDS
+    judgments: str = "positive"
+    rule: str | None = None
+    own: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Cell(BaseCell):
+    """One ranker on one collection with one seed; `settings` are the judgments, the token rule and the folds."""
+
+    settings: Mapping[str, Any]
+
+
+def plan(request: Request) -> list[Cell]:
+    """Return the cells of a request, nothing computed. Raises InputError for names and numbers that are none."""
+    if not (request.collections or request.own) or not request.rankers or not request.seeds:
+        raise InputError("retrieval needs at least one collection, one ranker and one seed")
+    catalogue.pick("policy of judgments", request.judgments, dict.fromkeys(POLICIES))
+    if request.n_folds < 2:
+        raise InputError(f"--folds must be at least 2, got {request.n_folds}")
+    if request.trials < 0:
+        raise InputError(f"--trials must be at least 0, got {request.trials}")
+    asked = [rankers.parse(name) for name in dict.fromkeys(request.rankers)]
+    corpora = [_corpus(name) for name in dict.fromkeys(request.collections)]
+    if request.own:
+        corpora.append(_own_corpus(request.own))
+    return [
+        _cell(request, name, corpus, request.rule or rule, ranker, seed)
+        for name, corpus, rule in corpora
+        for ranker in asked
+        for seed in dict.fromkeys(request.seeds)
+    ]
+
+
+def index(home: Path) -> Index:
+    """Return the index of retrieval: what was recorded of a cell is `<home>/retrieval/<key>.json`."""
+    return Index(home, "retrieval", RECORDED - {"request"})
+
+
+def _corpus(name: str) -> tuple[str, Reference, str]:
+    reference = collect.reference(name)
+    if name.startswith(collect.LIBRARY):
+        return name, reference, collect.COLLECTION_RULE
+    return name, reference, catalogue.collection(name).constant("RULE")
+
+
+def _own_corpus(own: Mapping[str, Any]) -> tuple[str, Reference, str]:
+    from textbench.tasks.collections._user import OwnCollection
+
+    reference = collect.own_reference(OwnCollection(**own))
+    return f"own-{reference.params['dataset']}", reference, collect.COLLECTION_RULE
+
+
+def _cell(
+    request: Request, name: str, corpus: Reference, rule: str, ranker: rankers.Ranker, seed: int
+) -> Cell:
+    from textbench.tasks.tokens import token_rule
+
+    trials = request.trials if request.protocol == "honest" else 0
+    vectors = vectorize.reference(corpus, asdict(token_rule(rule)), False)
+    features = retrieve.features_reference(vectors, ranker, seed)
+    result = retrieve.reference(
+        corpus,
+        vectors,
+        ranker,
+        trials=trials,
+        seed=seed,
+        judgments=request.judgments,
+        n_folds=request.n_folds,
+    )
+    references = {"ingest": corpus, "vectorize": vectors} | (feature_stages(features) if features else {})
+    settings = {"judgments": request.judgments, "rule": rule, "n_folds": request.n_folds if trials else 1}
+    references |= {"evaluate": result}
+    return Cell(name, ranker.name, request.protocol, seed, trials, references, settings)
+
+
+def with_digest(name: str, digest: str) -> str:
+    """Return the name of a collection of the user's that another one has too, with the beginning of its sha256."""
+    return f"{name}-{digest[:12]}"
+
+
+def shown_name(cell: Cell, store: Store) -> str:
+    """Return the name of a cell's collection, told from others of that name and other content in the store."""
+    corpus = cell.references["ingest"]
+    for path in (store.root / corpus.stage).glob(f"*/{META}") if "own" in corpus.params else ():
+        try:
+            other = Reference.from_json(read_meta(path)["recipe"])
+        except (OSError, Damaged):
+            continue
+        is_alike = (other.function, other.params.get("dataset")) == (
+            corpus.function,
+            corpus.params["dataset"],
+        )
+        if is_alike and other.params.get("digest", "") != corpus.params["digest"]:
+            return with_digest(cell.dataset, corpus.params["digest"])
+    return cell.dataset
+
+
+def row(cell: Cell, error: str | None = None) -> dict[str, Any]:
+    """Return a cell as a row with no result yet, or with the error that took its place."""
+    return empty_row(cell, error, params=cell.settings)
+
+
+def result_row(cell: Cell, store: Store) -> dict[str, Any]:
+    """Return a finished cell as a row; `params` are its settings and, by name, what each fold chose."""
+    result = store.open(cell.references["evaluate"])
+    choice = result.json("choice")
+    names = choice["params"][0]
+    chosen = {name: [params[name] for params in choice["params"]] for name in names}
+    found = {
+        "params": dict(cell.settings)
+        | {n: v[0] if len(v) == 1 else json.dumps(v) for n, v in chosen.items()},
+        "on_border": choice["on_border"],
+        "metrics": result.json("metrics"),
+    }
+    return row(cell) | found | spent(cell.references, store)
+
+
+def per_query(cells: Sequence[Cell], store: Store) -> "tuple[list[str], dict[str, np.ndarray]]":
+    """Return the queries and each measure's values, (n_queries,), the mean over the cells, which differ in seed."""
+    import numpy as np
+
+    from textbench.evaluation.metrics.ranked_retrieval import MEASURES
+
+    tables = [store.open(cell.references["evaluate"]).table("per_query") for cell in cells]
+    queries = tables[0]["query"].to_pylist()
+    return queries, {name: np.mean([t[name].to_numpy() for t in tables], axis=0) for name in MEASURES}
+
+
+def compare(cells: Sequence[Cell], store: Store, measure: str = "map") -> list[dict[str, Any]]:
+    """Compare all pairs of rankers of one collection by the paired randomisation test, with Holm's correction.
+
+    Returns a row a pair: better and worse ranker, the difference of their means, p, and p adjusted for all pairs.
+    """
+    from itertools import combinations
+
+    from textbench.evaluation.metrics.ranked_retrieval import randomisation_test
+    from textbench.evaluation.statistics.significance import holm
+
+    names = list(dict.fromkeys(cell.method for cell in cells))
+    values = {
+        name: per_query([cell for cell in cells if cell.method == name], store)[1][measure] for name in names
+    }
+    names.sort(key=lambda name: -values[name].mean())
+    pairs = list(combinations(names, 2))
+    p_values = [randomisation_test(values[first], values[second]) for first, second in pairs]
+    return [
+        {
+            "better": first,
+            "worse": second,
+            "difference": float(values[first].mean() - values[second].mean()),
+            "p": p,
+            "p_holm": adjusted,
+        }
+        for (first, second), p, adjusted in zip(pairs, p_values, holm(p_values), strict=True)
+    ]

@@ -1,0 +1,252 @@
+"""Nights: the results of a flow run every night, kept, and compared with those of the night before.
+
+A night is kept in `<home>/nights/<UTC time>/`: `night.json` with the rows, and each row's predictions, so that it can
+be compared even where the store has replaced the artifacts since. Nights are compared that were asked for the same.
+
+- Accuracy: both nights' predictions on the same test documents, in pairs (`evaluation.statistics.significance`): the
+  paired bootstrap of the metric over documents and McNemar's exact test, each with Holm's correction over the
+  methods.
+- Speed: the seconds of each seed, tonight's over last night's; the geometric mean over seeds and, from two seeds on,
+  its 95 % interval (Student's t on logarithms). Seconds of different hardware are not compared.
+"""
+
+import json
+import math
+import os
+import platform
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from textbench.evaluation.metrics.multilabel import is_of_several_labels
+from textbench.flows.plan.cell import Cell
+from textbench.flows.results.metric_names import heading, scale
+from textbench.tasks.storage.files import write_json
+from textbench.tasks.storage.isolate import n_cores
+from textbench.tasks.storage.store import Store
+from textbench.tasks.tracking.tracker import git_commit
+
+if TYPE_CHECKING:
+    import pyarrow
+
+LEVEL = 0.05
+Row = Mapping[str, Any]
+Night = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Change:
+    """One method on one data set, tonight against the last night; differences are tonight minus last, in fractions.
+
+    `low` and `high` are the difference's 95 % interval over test documents, `p` and `mcnemar_p` are corrected over all
+    methods of the night. `ratio` is tonight's seconds over last night's, with `ratio_low` the lower end of its
+    interval; None where seconds cannot be compared, or for one seed. `note` says why something is missing.
+    """
+
+    dataset: str
+    method: str
+    metric: str
+    last: float | None
+    tonight: float | None
+    low: float = 0.0
+    high: float = 0.0
+    p: float = 1.0
+    mcnemar_p: float = 1.0
+    last_seconds: float | None = None
+    seconds: float | None = None
+    ratio: float | None = None
+    ratio_low: float | None = None
+    note: str = ""
+
+    def is_worse(self) -> bool:
+        """Tell whether the metric fell by more than chance explains."""
+        fell = self.last is not None and self.tonight is not None and self.tonight < self.last
+        return fell and self.p < LEVEL
+
+    def is_slower(self, slower: float) -> bool:
+        """Tell whether it took `slower` times as long or more, and the interval, if there is one, leaves out 1."""
+        return self.ratio is not None and self.ratio >= slower and (self.ratio_low or self.ratio) > 1
+
+
+def keep(home: Path, asked: Row, cells: Sequence[Cell], rows: Mapping[str, Row], begun: float) -> Night:
+    """Write a night to its folder, with the predictions of what succeeded, and return it."""
+    stamp = time.strftime("%Y-%m-%dT%H%M%S", time.gmtime(begun))
+    folder = home / "nights" / stamp
+    folder.mkdir(parents=True)
+    store = Store(home / "store")
+    kept = []
+    for cell in cells:
+        row = rows.get(cell.key)
+        if row is None or row["error"]:
+            continue
+        file = f"{cell.key}.parquet"
+        shutil.copyfile(store.folder(cell.references["evaluate"]) / "predictions.parquet", folder / file)
+        names = ("dataset", "corpus", "method", "seed", "metrics", "seconds", "run_id")
+        kept.append({name: row[name] for name in names} | {"predictions": file})
+    night = {
+        "asked": dict(asked),
+        "begun": begun,
+        "commit": git_commit(),
+        "hardware": hardware(),
+        "rows": kept,
+    }
+    write_json(folder / "night.json", night)
+    return night | {"folder": folder}
+
+
+def hardware() -> str:
+    """Return what seconds depend on: the machine's name, its processor, and the cores this process may use."""
+    return f"{platform.node()} {platform.machine()} {os.cpu_count()} cores, {n_cores()} used"
+
+
+def last_night(home: Path, tonight: Night) -> Night | None:
+    """Return the newest earlier night that was asked for the same, None if there is none."""
+    for path in sorted((home / "nights").glob("*/night.json"), reverse=True):
+        try:
+            night = json.loads(path.read_text("utf-8"))
+        except (OSError, ValueError):
+            continue
+        if night["begun"] < tonight["begun"] and night["asked"] == tonight["asked"]:
+            return {**night, "folder": path.parent}
+    return None
+
+
+def compare(last: Night, tonight: Night) -> list[Change]:
+    """Compare two nights method by method, in the order of tonight's rows; what only one of them has is noted."""
+    from textbench.evaluation.statistics.significance import holm
+
+    before, after = _by_method(last), _by_method(tonight)
+    same = last["hardware"] == tonight["hardware"]
+    changes = [
+        _change(name, _loaded(last, before.get(name, [])), _loaded(tonight, after.get(name, [])), same)
+        for name in dict.fromkeys([*after, *before])
+    ]
+    tested = [place for place, change in enumerate(changes) if not change.note]
+    adjusted = zip(
+        holm([changes[place].p for place in tested]),
+        holm([changes[place].mcnemar_p for place in tested]),
+        strict=True,
+    )
+    for place, (p, mcnemar_p) in zip(tested, adjusted, strict=True):
+        changes[place] = replace(changes[place], p=p, mcnemar_p=mcnemar_p)
+    return changes
+
+
+def _by_method(night: Night) -> dict[tuple[str, str], list[Row]]:
+    found: dict[tuple[str, str], list[Row]] = {}
+    for row in night["rows"]:
+        found.setdefault((row["dataset"], row["method"]), []).append(row)
+    return found
+
+
+def _loaded(night: Night, rows: Sequence[Row]) -> dict[int, tuple[Row, "pyarrow.Table"]]:
+    import pyarrow.parquet
+
+    return {
+        row["seed"]: (row, pyarrow.parquet.read_table(night["folder"] / row["predictions"])) for row in rows
+    }
+
+
+def _change(
+    name: tuple[str, str],
+    last: Mapping[int, tuple[Row, "pyarrow.Table"]],
+    tonight: Mapping[int, tuple[Row, "pyarrow.Table"]],
+    same_hardware: bool,
+) -> Change:
+    from textbench.evaluation.statistics.significance import bootstrap, difference, mcnemar_exact
+    from textbench.flows.results.predictions import is_right, tally
+
+    seeds = sorted(last.keys() & tonight.keys())
+    if not seeds:
+        missing = "tonight" if last else "last night"
+        return Change(*name, "", None, None, note=f"no result {missing}")
+    rows = [[night[seed][0] for seed in seeds] for night in (last, tonight)]
+    tables = [[night[seed][1] for seed in seeds] for night in (last, tonight)]
+    metric = "micro_f1" if is_of_several_labels(rows[1][0]["metrics"]) else "accuracy"
+    if not _same_documents(*rows) or not all(_same_targets(*pair) for pair in zip(*tables, strict=True)):
+        return Change(*name, metric, None, None, note="the test documents have changed")
+    before, after = (tally(of_night, metric) for of_night in tables)
+    draws = bootstrap([before, after])
+    gap = difference(after.value - before.value, draws[:, 1] - draws[:, 0])
+    exact = mcnemar_exact(is_right(tables[0][0]), is_right(tables[1][0]))
+    change = Change(*name, metric, before.value, after.value, gap.low, gap.high, gap.p, exact.p)
+    return Change(**asdict(change) | _seconds(rows[0], rows[1], same_hardware))
+
+
+def _same_documents(last: Sequence[Row], tonight: Sequence[Row]) -> bool:
+    """Tell whether the rows are of the same documents, as far as they say so: those of earlier versions do not."""
+    return len({row["corpus"]["documents_sha256"] for row in [*last, *tonight] if row.get("corpus")}) < 2
+
+
+def _same_targets(first: "pyarrow.Table", second: "pyarrow.Table") -> bool:
+    return bool(first["target"].combine_chunks().equals(second["target"].combine_chunks()))
+
+
+def _seconds(last: Sequence[Row], tonight: Sequence[Row], same_hardware: bool) -> dict[str, Any]:
+    """Return what a Change says of seconds."""
+    from textbench.evaluation.statistics.intervals import mean_interval
+
+    sums = [[math.fsum(row["seconds"].values()) for row in rows] for rows in (last, tonight)]
+    means = [math.fsum(values) / len(values) for values in sums]
+    found: dict[str, Any] = {"last_seconds": means[0], "seconds": means[1]}
+    if not same_hardware or not all(value > 0 for values in sums for value in values):
+        return found
+    mean, half = mean_interval([math.log(after / before) for before, after in zip(*sums, strict=True)])
+    return found | {
+        "ratio": math.exp(mean),
+        "ratio_low": None if math.isnan(half) else math.exp(mean - half),
+    }
+
+
+def report(last: Night | None, tonight: Night, changes: Sequence[Change], slower: float) -> str:
+    """Return the night's artifact as Markdown: the verdict, a row a method, and what the words mean."""
+    if last is None:
+        return (
+            f"# First night\n\n{len(tonight['rows'])} results are kept; the next night is compared with them."
+        )
+    worse = [f"{c.dataset} {c.method}" for c in changes if c.is_worse()]
+    slow = [f"{c.dataset} {c.method}" for c in changes if c.is_slower(slower)]
+    verdict = [f"**Worse than last night: {', '.join(worse)}.**"] * bool(worse)
+    verdict += [f"**Slower than last night: {', '.join(slow)}.**"] * bool(slow)
+    same_place = last["hardware"] == tonight["hardware"]
+    return "\n".join([
+        f"# {'Regressions' if verdict else 'No regression'}", "",
+        *(verdict or ["Nothing got worse by more than chance explains, and nothing much slower."]), "",
+        f"Tonight (commit `{tonight['commit'][:12]}`) against {_day(last)} (commit `{last['commit'][:12]}`).", "",
+        "| data | method | last | tonight | difference (95 % interval) | p | McNemar p | seconds | ratio | |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |",
+        *(_line(change, slower) for change in changes), "",
+        "Metrics in percent, tonight minus last, on the same test documents; p by the paired bootstrap over "
+        "documents and by McNemar's exact test (lowest seed), both after Holm over all methods. Worse: lower with "
+        f"p < {LEVEL:g}. Slower: {slower:g} times the seconds or more, the interval over seeds leaving out 1.",
+        *([] if same_place else [f"\nSeconds are not compared: {last['hardware']} then, {tonight['hardware']} now."]),
+    ])  # fmt: skip
+
+
+def _day(night: Night) -> str:
+    return time.strftime("%d %B %Y %H:%M UTC", time.gmtime(night["begun"]))
+
+
+def _line(change: Change, slower: float) -> str:
+    if change.note or change.last is None or change.tonight is None:
+        return f"| {change.dataset} | {change.method} | | | | | | | | {change.note} |"
+    unit = scale(change.metric)
+    gap = f"{unit * (change.tonight - change.last):+.2f} ({unit * change.low:+.2f} to {unit * change.high:+.2f})"
+    marks = ["**worse**"] * change.is_worse() + ["**slower**"] * change.is_slower(slower)
+    ratio = "-" if change.ratio is None else f"{change.ratio:.2f}"
+    cells = [
+        change.dataset,
+        change.method,
+        f"{unit * change.last:.2f}",
+        f"{unit * change.tonight:.2f} {heading(change.metric)}",
+        gap,
+        f"{change.p:.3g}",
+        f"{change.mcnemar_p:.3g}",
+        f"{change.last_seconds:.1f} → {change.seconds:.1f}",
+        ratio,
+        ", ".join(marks),
+    ]
+    return f"| {' | '.join(cells)} |"

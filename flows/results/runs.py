@@ -1,0 +1,322 @@
+"""Finished runs by name: find one in the store's index, and open the artifacts that made it."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from functools import cached_property
+from pathlib import Path
+from typing import Any, get_args
+
+from textbench.flows.plan.cell import Protocol, Request, plan
+from textbench.flows.plan.corpora import choose_datasets
+from textbench.flows.results.index import Index
+from textbench.flows.results.metric_names import SHORT
+from textbench.flows.tables.words import counted
+from textbench.tasks import InputError, catalogue, predict
+from textbench.tasks.storage.files import META, Damaged, read_meta
+from textbench.tasks.storage.recipe import Reference
+from textbench.tasks.storage.store import Artifact, Store
+
+SHORTEST = 6
+LAST, BEST, HONEST = "last", "best", "honest"
+
+
+def find_run(
+    home: Path, name: str, dataset: str | None = None, protocol: str | None = None
+) -> dict[str, Any]:
+    """Return the index row (with its `key`) of a run.
+
+    name: `last`; `best`, the lowest seed of what the leaderboard of a data set ranks first; a method as the leaderboard
+    spells it, of which the newest run counts; or the beginning of a run's MLflow id or cell key. `best` and methods
+    mean runs that saw all labels. dataset, protocol: the only ones to look among; `best` takes honest runs unless told
+    otherwise. Raises InputError when there is none, or it is not clear which, with the candidates.
+    """
+    rows = _among(home, dataset, protocol)
+    whole = list(filter(is_whole, rows))
+    if name == LAST:
+        return rows[0]
+    if name == BEST:
+        return _best(whole)
+    if of_method := [row for row in whole if row["method"] == name]:
+        return of_method[0]
+    if name in catalogue.methods():
+        datasets = [dataset] if dataset else []
+        raise InputError(
+            f"there is no finished run of {name}{_where(dataset, protocol)}; "
+            f"make one with: {command_to_run(datasets, [name], rows, protocol)}"
+        )
+    return _by_id(rows, name)
+
+
+def _among(home: Path, dataset: str | None, protocol: str | None) -> list[dict[str, Any]]:
+    """Return the rows to look among, the newest first."""
+    every = sorted(Index(home).rows(), key=lambda row: -row["created"])
+    if not every:
+        raise InputError(f"there are no finished runs in {home}; make some with: textbench run quick")
+    if dataset is not None:
+        dataset = choose_datasets(every, [dataset])[0]
+    if protocol is not None:
+        catalogue.pick("protocol", protocol, dict.fromkeys(get_args(Protocol)))
+    rows = [row for row in every if dataset in (None, row["dataset"]) and protocol in (None, row["protocol"])]
+    if not rows:
+        raise InputError(f"there are no finished runs{_where(dataset, protocol)}; {_some(every)}")
+    return rows
+
+
+def _where(dataset: str | None, protocol: str | None) -> str:
+    return (f" on {dataset}" if dataset else "") + (f" under the {protocol} protocol" if protocol else "")
+
+
+def _best(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    from textbench.flows.results.summary import latest, summarise
+
+    datasets = sorted({row["dataset"] for row in rows})
+    if len(datasets) != 1:
+        raise InputError(
+            f"the best run is that of one data set, and there are runs on {', '.join(datasets) or 'none'}; "
+            "say which with -d"
+        )
+    protocols = sorted({row["protocol"] for row in rows})
+    protocol = HONEST if HONEST in protocols else protocols[0]
+    if protocol != HONEST and len(protocols) > 1:
+        raise InputError(
+            f"the best run is that of one protocol, and there are {' and '.join(protocols)} runs on {datasets[0]}; "
+            "say which with --protocol"
+        )
+    ranked = latest(row for row in rows if row["protocol"] == protocol)
+    first = next((summary for summary in summarise(ranked) if summary.is_best), None)
+    if first is None:
+        raise InputError(
+            f"no run on {datasets[0]} is the best: no two methods ran the same seed; name a method or an id"
+        )
+    return dict(min((row for row in ranked if first.holds(row)), key=lambda row: row["seed"]))
+
+
+def of_best_run(home: Path, row: Mapping[str, Any]) -> str:
+    """Say of the run that `best` is on which seeds it is the best, and what has a better figure from others."""
+    from textbench.flows.results.summary import columns, latest, of_best, summarise
+
+    table = summarise(latest(filter(is_whole, _among(home, row["dataset"], row["protocol"]))))
+    return of_best(table, columns(table, None)[0])
+
+
+def _by_id(rows: Sequence[dict[str, Any]], name: str) -> dict[str, Any]:
+    """Return the row whose MLflow id or cell key begins so."""
+    wanted = name.lower()
+    if len(wanted) < SHORTEST:
+        words = [LAST, BEST, *dict.fromkeys(row["method"] for row in rows)]
+        close = get_close_matches(wanted, words, n=1)
+        hint = f"; did you mean {close[0]}?" if close else f"; {_some(rows)}"
+        raise InputError(
+            f"a run is named by `last`, `best`, a method, or at least {SHORTEST} characters of its id, "
+            f"got {name!r}{hint}"
+        )
+    found = [row for row in rows if is_id_of(row, wanted)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise InputError(f"{name!r} begins {len(found)} runs: {_listed(found)}; give more characters")
+    raise InputError(f"there is no finished run {name!r}; {_some(rows)}")
+
+
+def is_whole(row: Mapping[str, Any]) -> bool:
+    """Tell whether a run is finished and saw all training labels."""
+    return not row.get("error") and not (row.get("request") or {}).get("labels")
+
+
+def labels_in_words(row: Mapping[str, Any]) -> str:
+    """Say which labels a point of a label-budget curve saw, such as "60 labels, draw 1, stratified"; "" for all."""
+    labels = (row.get("request") or {}).get("labels")
+    if not labels:
+        return ""
+    words = f"{counted(labels['budget'], 'label')}, draw {labels['draw']}"
+    return words + (", stratified" if labels["stratified"] else "")
+
+
+def short_id(row: Mapping[str, Any]) -> str:
+    """Return the id of a run as leaderboards show it: the beginning of MLflow's, of a run without one of its key."""
+    return str(row.get("run_id") or row["key"])[:SHORT]
+
+
+def in_words(row: Mapping[str, Any]) -> str:
+    """Say which run it is: data set, method, seed, protocol, and which labels it saw if not all."""
+    words = [f"{row['dataset']} {row['method']} seed {row['seed']}", row["protocol"], labels_in_words(row)]
+    return ", ".join(filter(None, words))
+
+
+def is_id_of(row: Mapping[str, Any], name: str) -> bool:
+    """Tell whether a run's MLflow id or cell key begins with a name."""
+    wanted = name.lower()
+    return bool(row["key"].startswith(wanted) or _id(row).startswith(wanted))
+
+
+def _id(row: Mapping[str, Any]) -> str:
+    return row["run_id"] or ""
+
+
+def _some(rows: Sequence[Mapping[str, Any]]) -> str:
+    return f"the latest are {_listed(rows[:3])}"
+
+
+def _listed(rows: Sequence[Mapping[str, Any]]) -> str:
+    shown = [f"{row['key'][:12]} ({row['dataset']} {row['method']} seed {row['seed']})" for row in rows[:5]]
+    return ", ".join(shown) + (", ..." if len(rows) > 5 else "")
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run: its index row, and its artifacts opened on demand.
+
+    An artifact that was pruned is computed again if the code still is what made it; else InputError says so.
+    """
+
+    home: Path
+    row: Mapping[str, Any]
+
+    @property
+    def command(self) -> str:
+        """The command that makes this run."""
+        return command_of(Request(**self.row["request"]))
+
+    @cached_property
+    def reference(self) -> Reference:
+        """The recipe of the result, from its meta.json. Raises InputError when that is gone or damaged."""
+        path = self._store.root / "evaluate" / self.row["key"] / META
+        try:
+            return Reference.from_json(read_meta(path)["recipe"])
+        except (OSError, Damaged) as error:
+            raise InputError(
+                f"the result of this run is no longer in the store; run it again with: {self.command}"
+            ) from error
+
+    def open(self, name: str) -> Artifact:
+        """Return the artifact "result", or the "corpus", "vectors", "choice" or "features" behind it."""
+        if name == "result":
+            return self._open(self.reference)
+        if name == "features":
+            # Their recipe is worked out anew, so it is this run's only as long as the code is the same.
+            self._require_current(f"the code behind {self.row['method']} has changed since this run")
+            features = predict.features_of(self.reference.inputs["vectors"], self.open("choice"))
+            if features is None:
+                raise InputError(f"{self.row['method']} is a classifier: it makes no features")
+            return self._open(features)
+        return self._open(self.reference.inputs[name])
+
+    def open_fitted(self) -> tuple[Artifact, Artifact, Artifact]:
+        """Return the vectors, the features (of a classifier the result), and the result."""
+        result = self.open("result")
+        is_classifier = self.reference.params["probe"] is None
+        return self.open("vectors"), result if is_classifier else self.open("features"), result
+
+    def open_refitted(self) -> tuple[Artifact, Artifact, Artifact]:
+        """Return the same of the method trained on all documents with the settings of this run."""
+        from textbench.tasks import refit
+
+        refitted = refit.reference(self.reference)
+        result, vectors = self._store.open(refitted), refitted.inputs["vectors"]
+        features = predict.features_of(vectors, self.open("choice"))
+        made = result if features is None else self._store.open(features)
+        return self._store.open(vectors), made, result
+
+    @property
+    def zero_rows(self) -> dict[str, int] | None:
+        """How many training and test documents have no feature but zeros; None where nothing in the store tells."""
+        choice = self.reference.inputs["choice"]
+        if not self._is_current or not self._store.has(choice):
+            return None
+        features = predict.features_of(self.reference.inputs["vectors"], self._store.open(choice))
+        if features is None:
+            return None
+        try:
+            return read_meta(self._store.folder(features) / META).get("zero_rows")
+        except (OSError, Damaged):
+            return None
+
+    def _open(self, reference: Reference) -> Artifact:
+        if not self._store.has(reference):
+            self._require_current(
+                f"the {reference.stage} artifact of this run is gone and the code that made it has changed"
+            )
+        return self._store.open(reference)
+
+    def _require_current(self, reason: str) -> None:
+        if not self._is_current:
+            raise InputError(f"{reason}; run it again with: {self.command}")
+
+    @property
+    def _store(self) -> Store:
+        return Store(self.home / "store")
+
+    @cached_property
+    def _is_current(self) -> bool:
+        """Whether the same request would lead to the same result today."""
+        try:
+            return plan(Request(**self.row["request"]))[0].key == self.row["key"]
+        except InputError:
+            return False
+
+
+def command_to_run(
+    datasets: Sequence[str],
+    methods: Sequence[str],
+    rows: Sequence[Mapping[str, Any]] = (),
+    protocol: str | None = None,
+    n_seeds: int | None = None,
+) -> str:
+    """Return the command that runs methods on data sets, which are named as in `rows`: own documents are read as there.
+
+    What is None, or neither a data set nor a method, is left to the command's defaults.
+    """
+    own = {row["dataset"]: row["request"]["own"] for row in rows if (row.get("request") or {}).get("own")}
+    words = ["textbench", "run"]
+    for dataset in datasets:
+        words += _own_words(own[dataset]) if dataset in own else ["-d", dataset]
+    for method in methods:
+        words += ["-m", method]
+    words += ["--protocol", protocol] if protocol else []
+    words += ["--seeds", str(n_seeds)] if n_seeds else []
+    return shlex.join(words)
+
+
+def _own_words(own: Mapping[str, Any]) -> list[str]:
+    """Return the options that read the user's documents so, without those that say what is so anyway."""
+    from textbench.tasks.sources.user_data import UserData
+
+    defaults = {one.name: one.default for one in fields(UserData)}
+    words = ["--data", str(own["path"])]
+    for name, value in own.items():
+        if name not in ("path", "seed") and value != defaults[name]:
+            words += [f"--{name.replace('_', '-')}", str(value)]
+    return words
+
+
+def command_of(request: Request, n_draws: int | None = None) -> str:
+    """Return the command that asks for one cell.
+
+    Of a cell of a label-budget curve it is the curve of its budget with `n_draws` draws, the fewest with it if None.
+    """
+    options: dict[str, Any] = {"dataset": next(iter(request.datasets), None), "method": request.methods[0]}
+    options |= {"seed": request.seeds[0], "trials": request.trials, "search-seconds": request.search_seconds}
+    options |= {"protocol": request.protocol, "paper": request.paper, "probe": request.probe}
+    options |= {"rule": request.rule}
+    names = {"n_folds": "folds", "held_out": "held-out", "metric": "tune-metric"}
+    options |= {names[name]: value for name, value in request.validation.items() if name in names}
+    words = ["run"]
+    if labels := request.labels:
+        words = ["curve", *(["--stratified"] if labels["stratified"] else [])]
+        options |= {"budgets": labels["budget"], "draws": n_draws or labels["draw"] + 1}
+        if grid := request.validation.get("c_grid"):
+            options["c-grid"] = ",".join(f"{c:g}" for c in grid)
+    words += _own_words(request.own) if request.own else []
+    for name, value in options.items():
+        if value is not None:
+            words += [f"--{name.replace('_', '-')}", str(value)]
+    return shlex.join(["textbench", *words])
+
+
+def read_audit(run: Run) -> dict[str, Any]:
+    """Return the findings of the audit of the run's data set."""
+    from textbench.tasks import audit
+
+    return Store(run.home / "store").open(audit.reference(run.reference.inputs["corpus"])).json("audit")

@@ -1,0 +1,91 @@
+"""The agenda of a sweep: which stages its cells still need, and which of them is to start next."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from heapq import heappop, heappush
+from typing import Generic, TypeVar
+
+from textbench.flows.plan.base_cell import BaseCell
+from textbench.tasks.storage.recipe import Reference
+
+AnyCell = TypeVar("AnyCell", bound=BaseCell)
+
+
+class Scheduler(Generic[AnyCell]):
+    """The stages of all cells, each once however many cells share it, those of the first cells first.
+
+    `over` holds the cells that ended, each with its error or None. `has` says whether a stage is stored; it is asked
+    once a stage, or once more for each earlier cell that comes to need it later. Whatever ends wakes only the cells
+    that waited for it, so that n cells take time in n log n.
+    """
+
+    def __init__(self, cells: Sequence[AnyCell], has: Callable[[Reference], bool]) -> None:
+        self.over: deque[tuple[AnyCell, str | None]] = deque()
+        self._cells, self._has = cells, has
+        self._outcome: dict[str, str | None] = {}
+        self._started: set[str] = set()
+        # By the key of a stage that is not settled: the stage, and the cells that need it next, the first one first.
+        self._steps: dict[str, tuple[str, Reference]] = {}
+        self._waiting: dict[str, list[int]] = {}
+        # Stages to start, as heaps of (cell, key): nobody has looked whether they are stored; they are; they are not.
+        self._unseen: list[tuple[int, str]] = []
+        self._stored: list[tuple[int, str]] = []
+        self._missing: list[tuple[int, str]] = []
+        self._advance(range(len(cells)))
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every cell ended and was taken from `over`."""
+        return not self._waiting and not self.over
+
+    def take(self, *, may_read: bool, may_compute: bool) -> tuple[AnyCell, str, Reference, bool] | None:
+        """Return a stage to start now, as its first cell, its name, its reference and whether it is stored.
+
+        `may_read` allows one that is stored and `may_compute` one that is not. None when there is no such stage.
+        """
+        self._look(may_read, may_compute)
+        for heap, is_allowed in ((self._stored, may_read), (self._missing, may_compute)):
+            while is_allowed and heap:
+                position, key = heappop(heap)
+                if self._is_open(key):
+                    self._started.add(key)
+                    return self._cells[position], *self._steps[key], heap is self._stored
+        return None
+
+    def settle(self, key: str, error: str | None) -> None:
+        """Note that a stage ended, with its error or None: the cells that waited for it go on, or are over."""
+        self._outcome[key] = error
+        self._started.discard(key)
+        del self._steps[key]
+        self._advance(sorted(self._waiting.pop(key)))
+
+    def _look(self, may_read: bool, may_compute: bool) -> None:
+        """Ask of as many stages whether they are stored as it takes to know the first that may start."""
+        while self._unseen and (
+            (may_read and not self._stored)
+            or (may_compute and (not self._missing or self._unseen[0] < self._missing[0]))
+        ):
+            position, key = heappop(self._unseen)
+            if self._is_open(key):
+                is_stored = self._has(self._steps[key][1])
+                heappush(self._stored if is_stored else self._missing, (position, key))
+
+    def _is_open(self, key: str) -> bool:
+        return key in self._waiting and key not in self._started
+
+    def _advance(self, positions: Iterable[int]) -> None:
+        """Let cells wait for the first of their stages that has not succeeded, or be over."""
+        for position in positions:
+            cell = self._cells[position]
+            steps = cell.references.items()
+            step = next((s for s in steps if self._outcome.get(s[1].key, "to do") is not None), None)
+            if step is None or step[1].key in self._outcome:
+                self.over.append((cell, step and self._outcome[step[1].key]))
+                continue
+            key = step[1].key
+            waiting = self._waiting.setdefault(key, [])
+            is_first = not waiting or position < waiting[0]
+            waiting.insert(0 if is_first else len(waiting), position)
+            if is_first:
+                self._steps[key] = step
+                heappush(self._unseen, (position, key))

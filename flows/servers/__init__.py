@@ -1,0 +1,1 @@
+"""The servers beside a run: Prefect's, its worker, and MLflow's page."""

@@ -1,0 +1,1 @@
+"""Artifacts that papers show and that are no result of a cell."""

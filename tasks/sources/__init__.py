@@ -1,0 +1,1 @@
+"""Where documents come from: archives, downloads, and the user's files."""

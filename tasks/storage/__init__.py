@@ -1,0 +1,1 @@
+"""The store: artifacts under keys that say how they were made."""

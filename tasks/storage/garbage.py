@@ -1,0 +1,66 @@
+"""Keeping the store tidy: what is in it, what killed computations left, and what is old enough to go."""
+
+import contextlib
+import fcntl
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from textbench.tasks.storage.files import META, Damaged, read_meta
+from textbench.tasks.storage.locks import locked
+from textbench.tasks.storage.store import ASIDE
+
+
+def artifacts(root: Path) -> Iterator[tuple[str, Path, int]]:
+    """Yield (stage, folder, bytes) of every artifact under `root`."""
+    for stage in sorted(path for path in root.glob("*") if path.is_dir() and path.name not in ("tmp", ASIDE)):
+        for folder in sorted(path for path in stage.iterdir() if path.is_dir()):
+            yield stage.name, folder, sum(path.stat().st_size for path in folder.iterdir())
+
+
+def remove_leftovers(root: Path) -> None:
+    """Remove what killed computations left under `tmp`: whatever is of a key that nobody is making now."""
+    for path in (root / "tmp").glob("*"):
+        with contextlib.ExitStack() as locks, contextlib.suppress(BlockingIOError, FileNotFoundError):
+            for lock in root.glob(f"*/.{path.name.partition('-')[0]}.lock"):
+                fcntl.flock(locks.enter_context(lock.open("w")), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def prune(root: Path, *, older_than: float) -> tuple[int, int]:
+    """Remove artifacts made more than `older_than` seconds ago, damaged ones and leftovers; return (count, bytes).
+
+    What a run needs again is computed again. An artifact that is just being made is waited for.
+    """
+    count = freed = 0
+    limit = time.time() - older_than
+    for path in [*(root / ASIDE).glob("*"), *(root / "tmp").glob("*")]:
+        with contextlib.ExitStack() as locks, contextlib.suppress(FileNotFoundError):
+            if path.stat().st_mtime < limit:
+                for lock in root.glob(f"*/.{path.name.partition('-')[0]}.lock"):
+                    locks.enter_context(locked(lock))
+                count, freed = count + 1, freed + _remove(path)
+    for stage, folder, _ in list(artifacts(root)):
+        with locked(root / stage / f".{folder.name}.lock"):
+            if _is_older(folder, limit):
+                count, freed = count + 1, freed + _remove(folder)
+    return count, freed
+
+
+def _is_older(folder: Path, limit: float) -> bool:
+    try:
+        return read_meta(folder / META)["created"] < limit
+    except (OSError, Damaged):
+        return True
+
+
+def _remove(path: Path) -> int:
+    """Remove a file or a folder; return its bytes. Raises FileNotFoundError when it has gone by itself."""
+    if not path.is_dir():
+        size = path.stat().st_size
+        path.unlink()
+        return size
+    size = sum(inner.stat().st_size for inner in path.rglob("*") if inner.is_file())
+    shutil.rmtree(path, ignore_errors=True)
+    return size

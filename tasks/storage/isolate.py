@@ -1,0 +1,244 @@
+"""Isolation: run one computation in a child process of its own, measured and limited.
+
+Children are forked from a server that has the numeric libraries loaded, so that starting one takes
+milliseconds. The server, and with it every child, dies with the process that started it. What crosses between
+them is JSON.
+"""
+
+import contextlib
+import ctypes
+import functools
+import importlib
+import json
+import multiprocessing
+import multiprocessing.synchronize
+import multiprocessing.util
+import os
+import resource
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
+from multiprocessing import forkserver
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from textbench.tasks import InputError, tracebacks
+from textbench.tasks.storage import cluster
+
+PRELOAD = [
+    "__main__",
+    "numba",
+    "numpy",
+    "optuna.distributions",
+    "scipy.sparse",
+    "pyarrow.parquet",
+    "sklearn.decomposition",
+    "sklearn.feature_extraction.text",
+    "sklearn.metrics",
+    "sklearn.model_selection",
+    "sklearn.svm",
+    "threadpoolctl",
+]
+POLL_SECONDS = 0.05
+JOBS = "TEXTBENCH_JOBS"
+MESSAGE_LENGTH = 1000
+_STARTING = threading.Lock()
+
+
+class CellError(RuntimeError):
+    """A computation that failed by itself: it raised, was killed, or ran over a limit. One line says why."""
+
+    def __init__(self, message: str, details: str = "") -> None:
+        super().__init__(message)
+        self.details = details
+
+
+@functools.cache
+def _context() -> multiprocessing.context.ForkServerContext:
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(PRELOAD)
+    return context
+
+
+def warm() -> None:
+    """Start the server now, in the background, because a computation is going to be needed."""
+    _context()
+    forkserver.ensure_running()
+
+
+def run(
+    function: str,
+    payload: dict[str, Any],
+    *,
+    time_limit: float | None = None,
+    memory_limit: float | None = None,
+    threads: int = 1,
+) -> dict[str, Any]:
+    """Call `function` ("module:name") with the JSON object `payload` in a child; return the object it gives.
+
+    `time_limit` is in seconds, `memory_limit` in megabytes of resident memory; over either, the child alone
+    is killed. `threads` is the number of threads its linear algebra may use. Raises CellError with the
+    child's reason, or OSError when the child met one (a full disk).
+    """
+    receiver, sender = multiprocessing.Pipe(duplex=False)
+    arguments = (function, json.dumps(payload), threads, sender)
+    child = _context().Process(target=_child, args=arguments, name=function, daemon=True)
+    with _may_have_children():
+        child.start()
+    sender.close()
+    try:
+        reply = _await_reply(child, receiver, time_limit, memory_limit)
+    finally:
+        if child.is_alive():
+            child.kill()
+        child.join()
+        receiver.close()
+    if "error" in reply:
+        if reply["errno"] is not None:
+            raise OSError(reply["errno"], os.strerror(reply["errno"]), reply["filename"])
+        raise CellError(reply["error"], reply["traceback"])
+    return reply["result"]
+
+
+@contextlib.contextmanager
+def _may_have_children() -> Iterator[None]:
+    """Let a process that is itself a daemon, such as a Dask worker, start a child; ours dies with it."""
+    config = multiprocessing.process.current_process()._config  # type: ignore[attr-defined]
+    with _STARTING:  # or one thread puts the mark back before another has started its child
+        daemon = config.pop("daemon", None)
+        try:
+            yield
+        finally:
+            if daemon is not None:
+                config["daemon"] = daemon
+
+
+def _await_reply(
+    child: Any, receiver: Connection, time_limit: float | None, memory_limit: float | None
+) -> dict[str, Any]:
+    deadline = time.monotonic() + time_limit if time_limit else None
+    while not wait([receiver, child.sentinel], timeout=POLL_SECONDS):
+        if deadline and time.monotonic() > deadline:
+            raise CellError(f"ran over its time limit of {time_limit:g} s and was stopped")
+        if memory_limit and (used := _resident_mb(child.pid)) > memory_limit:
+            raise CellError(
+                f"used {used:.0f} MB, over its memory limit of {memory_limit:g} MB, and was stopped"
+            )
+    if receiver.poll():
+        with contextlib.suppress(EOFError, OSError):  # it died before, or in the middle of, its reply
+            return json.loads(receiver.recv_bytes())
+    child.join()
+    code = child.exitcode
+    reason = f"signal {signal.Signals(-code).name}" if code is not None and code < 0 else f"exit code {code}"
+    guess = "; out of memory?" if code == -signal.SIGKILL else ""
+    raise CellError(f"its process died ({reason}){guess}")
+
+
+@contextlib.contextmanager
+def pool(workers: int) -> Iterator[Executor]:
+    """Give processes for the parallel parts of one computation, forked now, before it has threads of its own.
+
+    They die with it. A computation of a Dask cluster's gets the cluster's workers instead.
+    """
+    if (around := cluster.AROUND.get()) is not None:
+        with cluster.executor(around) as executor:
+            yield executor
+        return
+    context = multiprocessing.get_context("fork")
+    with ProcessPoolExecutor(workers, context, _die_with_parent) as processes:
+        with _may_have_children():
+            processes.submit(os.getpid).result()  # all of them start with the first call
+        yield processes
+
+
+def _resident_mb(pid: int) -> float:
+    import psutil
+
+    try:
+        process = psutil.Process(pid)
+        return sum(one.memory_info().rss for one in (process, *process.children(recursive=True))) / 1e6
+    except psutil.NoSuchProcess:
+        return 0.0
+
+
+def _child(function: str, payload: str, threads: int, sender: Connection) -> None:
+    _die_with_parent()
+    # A terminal's Ctrl-C reaches the whole group; the parent decides what becomes of its children.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.dup2(2, 1)  # what a method prints is no part of a command's output
+    module, _, name = function.partition(":")
+    try:
+        from threadpoolctl import threadpool_limits
+
+        with threadpool_limits(threads):
+            work: Callable[[dict[str, Any]], dict[str, Any]] = getattr(importlib.import_module(module), name)
+            reply = json.dumps({"result": work(json.loads(payload))})
+    except BaseException as error:
+        reply = json.dumps(_failure(error))
+    with contextlib.suppress(BrokenPipeError):  # nobody waits for it any more: the run was interrupted
+        sender.send_bytes(reply.encode())
+    sender.close()
+
+
+def _failure(error: BaseException) -> dict[str, Any]:
+    text = str(error).encode("utf-8", "backslashreplace").decode()
+    first_line = text.strip().partition("\n")[0][:MESSAGE_LENGTH]
+    return {
+        "error": _named(error, first_line),
+        "errno": error.errno if isinstance(error, OSError) else None,
+        "filename": str(error.filename or "") if isinstance(error, OSError) else "",
+        "traceback": tracebacks.of(error).encode("utf-8", "backslashreplace").decode(),
+    }
+
+
+def _named(error: BaseException, text: str) -> str:
+    if isinstance(error, CellError):  # of a part of the computation, named already
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _die_with_parent() -> None:
+    if sys.platform == "linux":
+        set_parent_death_signal = 1
+        ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
+    # Our parent is the server, which lives as long as anyone holds its pipe. It hands every child an end of
+    # it, and ours would keep the server, and so us, running after the process that started both is gone.
+    server: Any = forkserver._forkserver
+    if server._forkserver_alive_fd is not None:
+        os.close(server._forkserver_alive_fd)
+        server._forkserver_alive_fd = None
+
+
+def unlink_semaphores() -> None:
+    """Remove the named semaphores of this process, such as those of a local Dask cluster's queues.
+
+    To be called before `os._exit`, which runs no finalizers: what is left then is reported as leaked.
+    """
+    for finalizer in list(multiprocessing.util._finalizer_registry.values()):  # type: ignore[attr-defined]
+        if finalizer._callback is multiprocessing.synchronize.SemLock._cleanup:  # type: ignore[attr-defined]
+            finalizer()
+
+
+def n_cores() -> int:
+    """Return the number of cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def n_jobs() -> int | None:
+    """Return how many stages TEXTBENCH_JOBS wants computed at once, or None. InputError for what is no number."""
+    said = os.environ.get(JOBS, "").strip()
+    if not said:
+        return None
+    if not said.isdecimal() or not int(said):
+        raise InputError(f"{JOBS} must be a whole number from 1 on, got {said!r}")
+    return int(said)
+
+
+def usage() -> dict[str, float]:
+    """Return this process's CPU seconds and peak resident memory in megabytes so far."""
+    spent = resource.getrusage(resource.RUSAGE_SELF)
+    unit = 1e6 if sys.platform == "darwin" else 1e3
+    return {"cpu_seconds": spent.ru_utime + spent.ru_stime, "peak_mb": spent.ru_maxrss / unit}

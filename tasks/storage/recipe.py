@@ -1,0 +1,156 @@
+"""Recipes: what an artifact is made from, and the key that follows from it.
+
+A `Reference` names an artifact before it exists. Its key is the sha256 of canonical JSON of the stage, the parameters,
+the upstream keys, the digest of the definitions that its function reaches (`tasks.storage.definitions`), and the
+versions of the libraries that these use. Equal keys mean equal content; where the function stands is no part of the
+key.
+"""
+
+import functools
+import hashlib
+import importlib.metadata
+import json
+import math
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from textbench.tasks.storage import definitions
+from textbench.tasks.storage.definitions import Entry
+
+DISTRIBUTIONS = {
+    "iterstrat": "iterative-stratification",
+    "RAKE": "python-rake",
+    "sklearn": "scikit-learn",
+    "Stemmer": "PyStemmer",
+    "yaml": "pyyaml",
+}
+ALWAYS = ("numpy", "scipy")
+
+
+@dataclass(frozen=True)
+class Reference:
+    """An artifact by its recipe. `function` is "module:name", called with a `tasks.storage.store.Job` to make it."""
+
+    stage: str
+    function: str
+    params: Mapping[str, Any]
+    inputs: Mapping[str, "Reference"] = field(default_factory=dict)
+    code: str = ""
+    libraries: Mapping[str, str] = field(default_factory=dict)
+
+    @functools.cached_property
+    def key(self) -> str:
+        """sha256 (64 hexadecimal digits) of the recipe; the function counts by its code, not by its place."""
+        own = {name: value for name, value in self._own_json().items() if name != "function"}
+        recipe = own | {"inputs": {name: ref.key for name, ref in self.inputs.items()}}
+        return hashlib.sha256(canonical_json(recipe).encode()).hexdigest()
+
+    @property
+    def label(self) -> str:
+        """A short name for people: what it is of, and the beginning of its key."""
+        params = self.params
+        own = params.get("method") or params.get("dataset")
+        parts = [own] if own else [ref.label.partition(" ")[0] for ref in self.inputs.values()][:1]
+        return " ".join([*map(str, parts), self.key[:8]])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the whole recipe, upstream recipes included, as JSON values."""
+        return self._own_json() | {"inputs": {name: ref.to_json() for name, ref in self.inputs.items()}}
+
+    def _own_json(self) -> dict[str, Any]:
+        """Return the recipe without what is upstream."""
+        return {
+            "stage": self.stage,
+            "function": self.function,
+            "params": dict(self.params),
+            "code": self.code,
+            "libraries": dict(self.libraries),
+        }
+
+    @classmethod
+    def from_json(cls, recipe: Mapping[str, Any]) -> "Reference":
+        """Rebuild a reference from `to_json`."""
+        inputs = {name: cls.from_json(value) for name, value in recipe["inputs"].items()}
+        return cls(**{**recipe, "inputs": inputs})
+
+
+def refer(
+    function: str,
+    params: Mapping[str, Any],
+    inputs: Mapping[str, Reference] | None = None,
+    uses: Iterable[Entry] = (),
+    stage: str = "",
+) -> Reference:
+    """Return the reference of what `function` ("tasks.stage:compute") makes of `params` and `inputs`.
+
+    `uses` are definitions that the function looks up by name, such as a method's `build`: (module, name) or (module,
+    table, key), where a module is a dotted name or a file. The stage is named like the function's module unless said
+    otherwise. Raises TypeError when a parameter is not a JSON value and ValueError when a module is not there.
+    """
+    module, _, name = function.partition(":")
+    code, libraries = fingerprint(((module, name), *uses))
+    canonical_json(params)
+    return Reference(stage or module.rpartition(".")[2], function, params, inputs or {}, code, libraries)
+
+
+def canonical_json(value: Any) -> str:
+    """Return `value` as JSON with sorted keys and no spaces. Raises TypeError for what JSON cannot hold exactly."""
+    _check(value)
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def _check(value: Any, place: str = "") -> None:
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            if not isinstance(name, str):
+                raise TypeError(f"a recipe's names are strings, got {name!r} in {place or 'the recipe'}")
+            _check(item, f"{place}.{name}")
+    elif isinstance(value, list | tuple):
+        for item in value:
+            _check(item, f"{place}[]")
+    elif type(value) is float and not math.isfinite(value):
+        raise TypeError(f"a recipe holds finite numbers, got {value} in {place or 'the recipe'}")
+    elif value is not None and type(value) not in (str, int, float, bool):
+        raise TypeError(f"a recipe holds JSON values, got {type(value).__name__} in {place or 'the recipe'}")
+    elif isinstance(value, str) and not value.isascii() and _has_surrogate(value):
+        raise TypeError(f"a recipe holds text that UTF-8 can write, got {value!a} in {place or 'the recipe'}")
+
+
+def _has_surrogate(text: str) -> bool:
+    return any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def fingerprint(entries: tuple[Entry, ...]) -> tuple[str, dict[str, str]]:
+    """Return the digest of the definitions that the entries reach, and the versions of the libraries these use.
+
+    Raises ValueError for a module that is not there (`tasks.storage.definitions.trace`).
+    """
+    place = (definitions.PROJECT, entries)
+    found = _TRACES.get(place)
+    if found is None or any(definitions.stamp(path) != stamp for path, stamp in found.seen.items()):
+        found = _TRACES[place] = definitions.trace(entries)
+    return found.code, _versions(found.libraries)
+
+
+# A sweep asks for one fingerprint a stage thousands of times; as long as the files are the same, so is the answer.
+_TRACES: dict[tuple[Path, tuple[Entry, ...]], definitions.Trace] = {}
+
+
+@functools.lru_cache(maxsize=1024)
+def _versions(libraries: frozenset[str]) -> dict[str, str]:
+    versions = {"python": f"{sys.version_info.major}.{sys.version_info.minor}"}
+    for name in sorted(libraries.union(ALWAYS) - sys.stdlib_module_names):
+        versions[name] = _version(name)
+    return versions
+
+
+@functools.cache
+def _version(library: str) -> str:
+    try:
+        return importlib.metadata.version(DISTRIBUTIONS.get(library, library))
+    except importlib.metadata.PackageNotFoundError:
+        owners = importlib.metadata.packages_distributions().get(library)
+        return importlib.metadata.version(owners[0]) if owners else "unknown"

@@ -1,0 +1,1 @@
+"""What MLflow gets of finished runs."""

@@ -1,0 +1,138 @@
+"""The claims: every one is read, and what the papers say against themselves is found and nothing else."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from textbench.evaluation.claims.published import (
+    DATASETS,
+    LOST,
+    METHODS,
+    METRICS,
+    Claim,
+    contradictions,
+    published,
+    read_claims,
+)
+from textbench.evaluation.metrics.multilabel import MULTILABEL_METRICS
+from textbench.evaluation.metrics.single_label import METRICS as ONE_LABEL
+
+CLAIMS = {claim.id: claim for claim in read_claims()}
+
+
+def test_every_claim_is_read_once() -> None:
+    assert len(CLAIMS) == 282
+    first = CLAIMS["scdv-2017/table-1/scdv/accuracy"]
+    assert (first.paper, first.method, first.text, first.unit) == ("scdv-2017", "SCDV", "84.6", "percent")
+
+
+def test_the_alias_table_covers_what_is_printed() -> None:
+    assert set(METRICS.values()) <= set(ONE_LABEL) | set(MULTILABEL_METRICS)
+    assert set(METHODS) <= {claim.method for claim in CLAIMS.values()}
+    assert set(DATASETS) | set(LOST) <= {claim.dataset for claim in CLAIMS.values()}
+    for claim in CLAIMS.values():
+        if claim.unit == "percent" and claim.metric != "sparsity-at-4-percent":
+            assert claim.metric_here or claim.class_rate, claim.id
+        if claim.unit not in ("order",):
+            assert claim.printed, claim.id
+
+
+@pytest.mark.parametrize(
+    ("id_", "half"),
+    [
+        ("scdv-2017/table-1/scdv/accuracy", 0.05),
+        ("scdv-2017/table-3/scdv/lraps", 0.005),
+        ("scdv-2017/table-6/ap/lm/map", 0.00005),
+        ("scdv-2017/table-7/scdv/training-seconds", 0.5),
+        ("dcot-2012/table-1/reuters65/tf-idf/seconds", 0.5),
+        ("dcot-2012/table-1/reuters65/lsi/seconds", 30),  # printed as 51m
+    ],
+)
+def test_rounding_of_print(id_: str, half: float) -> None:
+    interval = CLAIMS[id_].printed
+    assert interval is not None
+    assert interval.half_width == pytest.approx(half)
+
+
+def test_a_sentence_has_no_figure() -> None:
+    claim = CLAIMS["dcot-2012/figure-4/reuters65/order"]
+    assert claim.printed is None
+    assert published(claim, CLAIMS) is None
+
+
+def test_what_the_papers_say_against_themselves() -> None:
+    found = contradictions(CLAIMS.values())
+    copied = {f"scdv-2017/table-1/{m}/{f}" for m in ("tv+meanwv", "mvtm") for f in
+              ("accuracy", "macro-precision", "macro-recall", "macro-f1")}  # fmt: skip
+    copied |= {f"scdv-2017/table-3/{m}/{f}" for m in ("bowv", "twe-1") for f in
+               ("coverage-error", "lraps", "weighted-f1")}  # fmt: skip
+    denied = {"scdv-2017/section-4.2.1/scdv/every-class", "dcot-2012/abstract/speed"}
+    assert set(found) == copied | denied
+    every_class = found["scdv-2017/section-4.2.1/scdv/every-class"]
+    assert "recall of misc.forsale 88.2 -> 85.9" in every_class
+    assert "precision of sci.space 90.2 -> 88.5" in every_class
+    assert every_class.count("->") == 2
+    assert "95 over LDA on reuters65" in found["dcot-2012/abstract/speed"]
+
+
+def test_the_notes_agree_with_what_is_derived() -> None:
+    """The file's notes were written by hand; what they call suspect or contradicted is what the code finds."""
+    noted = {claim.id for claim in CLAIMS.values() if "suspect" in claim.note or "contradict" in claim.note}
+    assert noted == set(contradictions(CLAIMS.values()))
+
+
+def test_a_paper_that_agrees_with_itself_is_not_suspect() -> None:
+    """Two shared figures may be an accident, and a speed-up that the table shows is no contradiction."""
+    mended = []
+    for claim in CLAIMS.values():
+        if claim.id in ("scdv-2017/table-1/mvtm/accuracy", "scdv-2017/table-1/mvtm/macro-f1"):
+            claim = replace(claim, text="70.1")
+        if claim.id == "scdv-2017/table-3/twe-1/lraps":
+            claim = replace(claim, text="91.40")
+        if claim.id in (
+            "scdv-2017/table-2/scdv/recall:misc.forsale",
+            "scdv-2017/table-2/scdv/precision:sci.space",
+        ):
+            claim = replace(claim, text="99.0")
+        if claim.metric == "feature-learning-seconds" and claim.method == "dCoT":
+            claim = replace(claim, text="9")
+        mended.append(claim)
+    assert contradictions(mended) == {}
+
+
+def test_a_class_is_judged_by_its_difference_to_bag_of_words() -> None:
+    found = published(CLAIMS["scdv-2017/table-2/scdv/precision:alt.atheism"], CLAIMS)
+    assert found is not None
+    interval, base = found
+    assert base == "BoW"
+    assert (interval.value, interval.low, interval.high) == pytest.approx((12.4, 12.3, 12.5))
+    own = published(CLAIMS["scdv-2017/table-2/bow/precision:alt.atheism"], CLAIMS)
+    assert own is not None
+    assert (own[0].value, own[1]) == (67.8, None)
+
+
+def test_seconds_are_judged_as_ratios_to_the_papers_own_method() -> None:
+    lsi = published(CLAIMS["dcot-2012/table-1/reuters65/lsi/seconds"], CLAIMS)
+    own = published(CLAIMS["dcot-2012/table-1/reuters65/dcot/seconds"], CLAIMS)
+    assert lsi is not None
+    assert own is not None
+    assert (lsi[0].value, lsi[1]) == (25.5, "dCoT")
+    assert (own[0].value, own[1]) == (95.0, "LDA")  # the slowest of the others
+
+
+def test_obstacles() -> None:
+    def obstacle(id_: str) -> str:
+        return CLAIMS[id_].obstacle or ""
+
+    assert "licensed" in obstacle("scdv-2017/table-6/ap/lm/map")
+    assert "never published" in obstacle("dcot-2012/table-1/dmoz16/dcot/seconds")
+    assert obstacle("scdv-2017/table-1/ntsg-1/accuracy").startswith("NTSG-1: copied")
+    assert obstacle("scdv-2017/table-1/bow/accuracy") == ""
+
+
+def test_scale_and_nan_free_figures() -> None:
+    assert CLAIMS["scdv-2017/table-1/scdv/accuracy"].scale == 100
+    assert CLAIMS["scdv-2017/table-3/scdv/coverage-error"].scale == 1
+    assert all(math.isfinite(c.printed.value) for c in CLAIMS.values() if c.printed)
+    assert isinstance(next(iter(CLAIMS.values())), Claim)

@@ -1,0 +1,45 @@
+"""Which solver fits a linear probe, by the size and the shape of the documents."""
+
+import numpy as np
+from scipy.sparse import csr_matrix, hstack, vstack
+
+from textbench.evaluation.probes.solvers.choice import MOST, choose_logistic_solver, choose_solver
+
+
+def test_each_solver_has_its_documents() -> None:
+    rng = np.random.default_rng(0)
+    dense = rng.normal(0, 1, (1000, 1001)).astype(np.float32)
+    sparse = csr_matrix(rng.random((1000, 20_000)) < 0.005, dtype=np.float32)
+    long = csr_matrix(np.full((1, 20_000), 9.0, dtype=np.float32))
+    many = rng.normal(0, 1, (MOST + 1, 60)).astype(np.float32)
+    empty = csr_matrix((MOST + 1, 3000), dtype=np.float32)
+    answers = {
+        "wide and dense": (dense, "gram"),
+        "few values": (dense[:49], "liblinear"),
+        "few features": (dense[:, :300], "primal"),
+        "few features in csr": (csr_matrix(dense[:, :300]), "primal"),
+        "dense beside sparse columns": (csr_matrix(hstack([dense, sparse])), "gram"),
+        "sparse": (sparse, "liblinear"),
+        "sparse, and one long document": (csr_matrix(vstack([sparse, long])), "gram"),
+        "too many documents, in full columns": (csr_matrix(hstack([many, empty])), "descent"),
+        "too many documents, sparse": (csr_matrix(vstack([sparse] * 13)), "liblinear"),
+    }
+    for name, (X, expected) in answers.items():
+        assert choose_solver(X) == expected, name
+
+
+def test_logistic_regression_has_others() -> None:
+    rng = np.random.default_rng(0)
+    dense = rng.normal(0, 1, (1000, 1001)).astype(np.float32)
+    sparse = csr_matrix(rng.random((1000, 20_000)) < 0.005, dtype=np.float32)
+    full, empty = np.ones((MOST + 1, 300), dtype=np.float32), csr_matrix((MOST + 1, 9000), dtype=np.float32)
+    answers = {
+        "wide and dense": (dense, "gram"),
+        "wide and dense in csr": (csr_matrix(dense), "gram"),
+        "few values": (dense[:49], "liblinear"),
+        "few features": (dense[:, :100], "liblinear"),
+        "sparse": (sparse, "liblinear"),
+        "too many documents": (csr_matrix(hstack([full, empty])), "liblinear"),
+    }
+    for name, (X, expected) in answers.items():
+        assert choose_logistic_solver(X) == expected, name

@@ -1,0 +1,329 @@
+"""Tuning: C and thresholds against searches written otherwise, planted answers, limiting cases."""
+
+import math
+import warnings
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+from sklearn.metrics import f1_score
+from sklearn.model_selection import StratifiedKFold
+from sklearn.svm import LinearSVC
+
+from tests.test_evaluation_probes_catalogue import blobs, several_blobs
+from textbench.evaluation.metrics.multilabel import MULTILABEL_METRICS
+from textbench.evaluation.metrics.single_label import METRICS, Metric
+from textbench.evaluation.probes import tuning
+from textbench.evaluation.probes.catalogue import PROBES, LogisticRegressionProbe, build_probe
+from textbench.evaluation.probes.folds import folds_of
+from textbench.evaluation.probes.tuning import (
+    C_GRIDS,
+    best_threshold,
+    choose_c,
+    score_classifier,
+    tune_thresholds,
+)
+
+GRID = C_GRIDS["linear-svm"]
+svm = partial(build_probe, "linear-svm")
+every_probe = pytest.mark.parametrize("probe", PROBES)
+
+
+def test_the_chosen_c_is_that_of_a_search_written_otherwise() -> None:
+    X, y = blobs(8, n=120)
+    result = choose_c(X, y, random_state=3)
+    scores = {}
+    for C in GRID:
+        fold_scores = []
+        for train, test in StratifiedKFold(3, shuffle=True, random_state=3).split(X, y):
+            scale = np.sqrt((X[train] ** 2).sum(axis=1).mean())
+            svm = LinearSVC(C=C, tol=1e-6, max_iter=100_000, random_state=0).fit(X[train] / scale, y[train])
+            fold_scores.append(svm.score(X[test] / scale, y[test]))
+        scores[C] = np.mean(fold_scores)
+    for row in result.table:
+        assert row["mean"] == pytest.approx(scores[row["C"]], abs=1.5 / 120)
+    best = max(row["mean"] for row in result.table)
+    winners = [row["C"] for row in result.table if row["mean"] == best]
+    assert (result.score, result.C) == (best, winners[0])
+    assert (result.n_folds, result.n_not_converged) == (3, 0)
+
+
+def test_a_planted_large_c_is_found_on_the_border() -> None:
+    """A few huge documents make the others' signal small: the majority class wins unless C is large."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], [80, 40])
+    X = np.column_stack([np.where(y == 1, 0.1, -0.1) + rng.normal(0, 0.01, 120), np.zeros(120)])
+    X[:12, 1] = 30.0
+    result = choose_c(X, y, c_grid=(0.01, 0.1, 1e4))
+    assert result.C == 1e4
+    assert result.on_border
+    assert result.score > 0.95
+    inside = choose_c(X, y, c_grid=(0.01, 1e4, 2e4))
+    assert inside.C == 1e4
+    assert not inside.on_border
+
+
+def test_of_equal_candidates_the_smallest_is_taken_and_is_no_border() -> None:
+    y = np.repeat([0, 1], 20)
+    X = np.where(y == 0, -1.0, 1.0)[:, None]
+    result = choose_c(X, y, c_grid=(10, 1, 100))
+    assert (result.C, result.score, result.on_border) == (1, 1.0, False)
+    assert [row["C"] for row in result.table] == [1, 10, 100]
+
+
+@pytest.mark.filterwarnings("error")
+def test_few_documents() -> None:
+    X = np.eye(5)
+    rare = choose_c(X, np.array([0, 0, 0, 1, 2]))
+    assert rare.n_folds == 3
+    all_different = choose_c(X, np.arange(5))  # no fold trains on the class it is asked for
+    assert (all_different.n_folds, all_different.score, all_different.C) == (3, 0.0, GRID[0])
+    assert choose_c(X[:2], np.array([0, 1])).n_folds == 2
+    one_class = choose_c(X, np.zeros(5, dtype=int))
+    assert (one_class.C, one_class.score, one_class.on_border) == (GRID[0], 1.0, False)
+    lone = choose_c(X[:1], np.array([3]))
+    assert (lone.C, lone.n_folds, lone.table) == (GRID[0], 0, [])
+    assert math.isnan(lone.score)
+
+
+def test_folds_that_do_not_converge_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        tuning, "build_probe", lambda name, C=1.0, seed=0: LogisticRegressionProbe(C, seed, max_iter=1)
+    )
+    X, y = blobs(9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert choose_c(X, y, c_grid=(1e3, 1e4)).n_not_converged == 6
+
+
+def test_a_score_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = Metric("broken", "never a number", lambda y_true, y_pred: math.nan, "labels")
+    monkeypatch.setitem(METRICS, "broken", broken)
+    with pytest.raises(ValueError, match=r"broken must be a number; received nan in fold 0 at C = 0.3"):
+        choose_c(*blobs(0), metric="broken")
+
+
+def test_lower_is_better_is_respected(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = blobs(10)
+    error = Metric("error", "wrong", lambda a, b: float(np.mean(a != b)), "labels", higher_is_better=False)
+    monkeypatch.setitem(METRICS, "error", error)
+    by_error, by_accuracy = choose_c(X, y, metric="error"), choose_c(X, y)
+    assert by_error.C == by_accuracy.C
+    assert by_error.score == pytest.approx(1 - by_accuracy.score)
+
+
+@every_probe
+@pytest.mark.parametrize("metric", ["micro_f1_zero", "lraps", "coverage_error"])
+def test_c_for_several_labels_is_that_of_a_search_written_otherwise(probe: str, metric: str) -> None:
+    X, Y = several_blobs(4)
+    grid = (0.1, 1.0, 10.0)
+    result = choose_c(X, csr_matrix(Y), probe, grid, metric=metric, random_state=2, settings={})
+    measure = MULTILABEL_METRICS[metric]
+    folds = folds_of(X, Y, 3, 2)
+    mean = [
+        np.mean(
+            [
+                measure.function(Y[b], build_probe(probe, C, 2).fit(X[a], Y[a]).decision_function(X[b]))
+                for a, b in folds
+            ]
+        )
+        for C in grid
+    ]
+    # Within its tolerance a path may decide on a document otherwise than a fresh start.
+    margin = 0.005 if probe == "elastic-net" else 1e-6
+    assert [row["mean"] for row in result.table] == pytest.approx(mean, abs=margin)
+    assert result.score == pytest.approx(max(mean) if measure.higher_is_better else min(mean), abs=margin)
+
+
+def test_the_default_metric_judges_decisions() -> None:
+    X, Y = several_blobs(5)
+    assert choose_c(X, Y) == choose_c(X, Y, metric="micro_f1_zero")
+    X, y = blobs(5)
+    assert choose_c(X, y) == choose_c(X, y, metric="accuracy")
+
+
+@pytest.mark.filterwarnings("error")
+def test_few_documents_of_several_labels() -> None:
+    X = np.eye(5)
+    assert choose_c(X, np.eye(5, dtype=np.int8)).n_folds == 3
+    assert choose_c(X, csr_matrix(np.ones((5, 1), dtype=np.int8))).score == 1.0
+    assert choose_c(X, csr_matrix((5, 4), dtype=np.int8)).score == 0.0
+    assert choose_c(X[:2], csr_matrix(np.ones((2, 3)))).n_folds == 2
+    assert choose_c(X[:1], csr_matrix(np.ones((1, 3)))).n_folds == 0
+    np.testing.assert_array_equal(tune_thresholds(X[:1], np.ones((1, 3)), svm), np.zeros(3))
+    np.testing.assert_array_equal(tune_thresholds(X, np.eye(5), svm), np.zeros(5))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_best_threshold_is_that_of_every_cut(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    scores = rng.integers(-4, 5, 12) / 2  # ties, and scores of exactly 0
+    positive = rng.random(12) < 0.4
+    threshold = best_threshold(scores, positive)
+    cuts = [0.0, *(np.unique(scores) - 0.25)]
+    best = max(f1_score(positive, scores > cut, zero_division=0) for cut in cuts)
+    assert f1_score(positive, scores > threshold, zero_division=0) == pytest.approx(best)
+    assert threshold == 0 or f1_score(positive, scores > 0, zero_division=0) < best
+
+
+def test_thresholds_by_hand() -> None:
+    positive = np.array([True, True, False, False])
+    assert best_threshold(np.array([-1.0, -2.0, -4.0, -5.0]), positive) == -3.0
+    assert best_threshold(np.array([1.0, 0.5, -4.0, -5.0]), positive) == 0.0
+    assert best_threshold(np.array([3.0, 2.0, 1.0, -5.0]), positive) == 1.5
+    assert best_threshold(np.array([-1.0, -1.0, -1.0, -1.0]), positive) == -1.5
+    assert best_threshold(np.array([-1.0, -2.0]), np.array([False, False])) == 0.0
+
+
+@every_probe
+def test_thresholds_improve_the_out_of_fold_f1_of_every_label(probe: str) -> None:
+    X, Y = several_blobs(8)
+    thresholds = tune_thresholds(X, csr_matrix(Y), lambda: build_probe(probe, 1.0, 4), random_state=4)
+    scores = np.empty(Y.shape)
+    for train, test in folds_of(X, Y, 3, 4):
+        scores[test] = build_probe(probe, 1.0, 4).fit(X[train], Y[train]).decision_function(X[test])
+    for label in range(3):
+        tuned, zero = (f1_score(Y[:, label], scores[:, label] > t) for t in (thresholds[label], 0.0))
+        assert tuned >= zero
+    assert thresholds[3] == thresholds[4] == 0
+
+
+def test_labels_too_rare_to_tune_keep_zero() -> None:
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(0, 1, (60, 3)), np.zeros((60, 3), dtype=np.int8)
+    Y[:2, 0] = 1
+    Y[5:8, 1] = 1
+    Y[20:50, 2] = 1
+    Y[:, 2] |= X[:, 2] > 1
+    thresholds = tune_thresholds(X, Y, svm)
+    assert thresholds[0] == 0
+    assert (thresholds[1:] != 0).all()
+
+
+class NearestCentroidOfTokens:
+    """A classifier of token documents: the class whose training documents share most of their tokens."""
+
+    def fit(self, X: list[np.ndarray], y: np.ndarray) -> "NearestCentroidOfTokens":
+        self.classes_ = np.unique(y)
+        self.counts = np.array([sum(_counts(X[i]) for i in np.flatnonzero(y == c)) for c in self.classes_])
+        return self
+
+    def decision_function(self, X: list[np.ndarray]) -> np.ndarray:
+        return np.array([_counts(document) for document in X]) @ self.counts.T
+
+    def predict(self, X: list[np.ndarray]) -> np.ndarray:
+        return self.classes_[self.decision_function(X).argmax(axis=1)]
+
+
+def _counts(document: np.ndarray) -> np.ndarray:
+    return np.bincount(document, minlength=6)
+
+
+def tokens(seed: int) -> tuple[list[np.ndarray], np.ndarray]:
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, 60)
+    return [rng.integers(0, 6, n) % 3 + c for c, n in zip(y, rng.integers(1, 9, 60), strict=True)], y
+
+
+def test_a_classifier_of_token_documents_is_scored_fold_by_fold() -> None:
+    X, y = tokens(0)
+    result = score_classifier(NearestCentroidOfTokens, X, y, n_folds=4, random_state=3)
+    scores = []
+    for train, test in StratifiedKFold(4, shuffle=True, random_state=3).split(y, y):
+        fitted = NearestCentroidOfTokens().fit([X[i] for i in train], y[train])
+        scores.append(np.mean(fitted.predict([X[i] for i in test]) == y[test]))
+    assert result.score == pytest.approx(np.mean(scores))
+    assert result.table == [{"mean": result.score, "std": pytest.approx(np.std(scores))}]
+    assert (result.C, result.n_folds, result.on_border, result.settings) == (None, 4, False, {})
+    lone = score_classifier(NearestCentroidOfTokens, X[:1], y[:1])
+    assert (lone.C, lone.n_folds) == (None, 0)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_a_classifier_is_scored_as_a_probe_is(several: bool) -> None:
+    X, y = several_blobs(4) if several else blobs(4)
+    by_grid = choose_c(X, y, c_grid=[3.0], random_state=2, held_out=0.3)
+    alone = score_classifier(lambda: build_probe("linear-svm", 3.0, 2), X, y, random_state=2, held_out=0.3)
+    assert (alone.score, alone.fold_scores, alone.n_folds) == (by_grid.score, [by_grid.score], 1)
+
+
+def test_a_held_out_part_is_scored_once() -> None:
+    X, y = blobs(7)
+    result = choose_c(X, y, held_out=0.25, random_state=1)
+    ((train, test),) = folds_of(X, y, 3, 1, held_out=0.25)
+    for row in result.table:
+        probe = build_probe("linear-svm", row["C"], 1).fit(X[train], y[train])
+        assert row["mean"] == np.mean(probe.predict(X[test]) == y[test]).round(12)
+        assert row["std"] == 0
+    assert (result.n_folds, result.fold_scores) == (1, [result.score])
+
+
+def test_the_running_means_are_of_the_folds_so_far() -> None:
+    X, y = blobs(11)
+    whole = choose_c(X, y, c_grid=(0.01, 1.0), n_folds=4)
+    assert whole.pruned_after is None
+    assert len(whole.fold_scores) == 4
+    assert whole.fold_scores[-1] == whole.score
+    for n_scored in (1, 2, 3):
+        bounds = [0.0] * (n_scored - 1) + [1.1]
+        stopped = choose_c(X, y, c_grid=(0.01, 1.0), n_folds=4, prune_below=bounds)
+        assert (stopped.pruned_after, stopped.n_folds) == (n_scored, n_scored)
+        assert stopped.fold_scores == whole.fold_scores[:n_scored]
+        assert stopped.score == stopped.fold_scores[-1] == max(row["mean"] for row in stopped.table)
+
+
+def test_what_reaches_its_bounds_runs_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = blobs(12)
+    whole = choose_c(X, y)
+    assert choose_c(X, y, prune_below=whole.fold_scores) == whole
+    assert choose_c(X, y, prune_below=[math.nan, 0.0, 1.1]) == whole  # no fold is left to save
+    above = [score + 1e-6 for score in whole.fold_scores]
+    assert choose_c(X, y, prune_below=above).pruned_after == 1
+    error = Metric("error", "wrong", lambda a, b: float(np.mean(a != b)), "labels", higher_is_better=False)
+    monkeypatch.setitem(METRICS, "error", error)
+    wrong = choose_c(X, y, metric="error")
+    assert choose_c(X, y, metric="error", prune_below=wrong.fold_scores) == wrong
+    below = [score - 1e-6 for score in wrong.fold_scores]
+    assert choose_c(X, y, metric="error", prune_below=below).pruned_after == 1
+
+
+def test_settings_are_searched_with_every_c() -> None:
+    X, y = blobs(13)
+    both = choose_c(X, y, c_grid=(1.0, 1e3), settings={"max_iter": (1, 10_000)}, probe="logistic-regression")
+    each = [
+        choose_c(X, y, c_grid=(1.0, 1e3), settings={"max_iter": [n]}, probe="logistic-regression")
+        for n in (1, 10_000)
+    ]
+    assert both.table == each[0].table + each[1].table
+    assert each[1].table == [
+        row | {"max_iter": 10_000} for row in choose_c(X, y, "logistic-regression", (1.0, 1e3)).table
+    ]
+    winner = each[0] if each[0].score >= each[1].score else each[1]
+    assert (both.C, both.score, both.on_border) == (winner.C, winner.score, winner.on_border)
+    assert both.settings == winner.settings
+    assert both.n_not_converged == each[0].n_not_converged > 0 == each[1].n_not_converged
+
+
+def test_bad_input_is_named() -> None:
+    X, y = blobs(0)
+    with pytest.raises(ValueError, match=r"accuracy, macro_f1.*received 'map'"):
+        choose_c(X, y, metric="map")
+    with pytest.raises(ValueError, match=r"micro_f1_zero, .*received 'micro_f1'"):
+        choose_c(X, y[:, None] == np.arange(3), metric="micro_f1")
+    with pytest.raises(ValueError, match=r"positive numbers; received \(0, 1\)"):
+        choose_c(X, y, c_grid=(0, 1))
+    with pytest.raises(ValueError, match="n_folds must be at least 2; received 1"):
+        choose_c(X, y, n_folds=1)
+    with pytest.raises(ValueError, match="probe must be one of"):
+        choose_c(X, y, probe="svm")
+    with pytest.raises(ValueError, match="received 90 rows, 3 classes"):
+        tune_thresholds(X, np.eye(3), svm)
+    with pytest.raises(
+        ValueError, match="setting of linear-svm must be one of max_iter, scaled; received 'l1_ratio'"
+    ):
+        choose_c(X, y, settings={"l1_ratio": (0.5,)})
+    with pytest.raises(ValueError, match=r"must hold a value at least; received \{.max_iter.: \(\)\}"):
+        choose_c(X, y, settings={"max_iter": ()})
+    with pytest.raises(ValueError, match="received 89 rows, 90 classes"):
+        score_classifier(NearestCentroidOfTokens, [np.zeros(1)] * 89, y)

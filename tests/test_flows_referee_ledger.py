@@ -1,0 +1,345 @@
+"""The ledger of claims on made runs: what is measured, what is judged, and what is run."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+import typer
+from typer.testing import CliRunner
+
+from tests.made_runs import CLASSES, FAITHFUL, empty_record, entry, finish, one_label
+from textbench.evaluation.claims.published import METHODS, read_claims
+from textbench.evaluation.metrics.single_label import per_class
+from textbench.evaluation.probes.tuning import choose_c, score_classifier
+from textbench.flows.cli.claims import claims as command
+from textbench.flows.plan.cell import Request, plan
+from textbench.flows.referee.ledger import choose, ledger, read_measured, requests
+from textbench.tasks import InputError, catalogue
+
+RNG = np.random.default_rng(0)
+TARGET = np.repeat([0, 1, 2], 400)
+BOW = np.where(RNG.random(1200) < 0.80, TARGET, (TARGET + 1) % 3)
+BETTER = np.where(RNG.random(1200) < 0.6, TARGET, BOW)
+CEILINGS = {"reuters-random70": {"precision_at_5": 0.25, "precision_at_1": 1.0, "coverage_error": 1.3}}
+
+
+@pytest.fixture(autouse=True)
+def made_ceilings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No audit is computed, and nothing is written into the repository."""
+    empty_record(monkeypatch, tmp_path, CEILINGS)
+
+
+def test_an_empty_folder(tmp_path: Path) -> None:
+    """Of 282 claims the impossible and suspect ones are derived, and those that cannot run are known."""
+    entries = {found.claim.id: found for found in ledger(tmp_path, read_claims())}
+    kinds = [found.verdict.kind for found in entries.values()]
+    assert {kind: kinds.count(kind) for kind in set(kinds)} == {
+        "impossible": 7,  # the made ceilings are of precision at 5 alone
+        "suspect": 16,
+        "not runnable": 65,
+        "not yet run": 194,
+    }
+    assert entries["scdv-2017/table-3/twe-1/precision@5"].verdict.reason.startswith(
+        "precision_at_5 is at most 25.00"
+    )
+    assert entries["dcot-2012/abstract/speed"].verdict.kind == "suspect"
+    assert entries["cfl-2013/figure-4/ag"].verdict.reason == "run it with: textbench run compressive"
+    assert "--run" in entries["scdv-2017/table-1/bow/accuracy"].verdict.reason
+    assert all("\n" not in found.verdict.reason for found in entries.values())
+
+
+def test_a_method_without_chance_is_bootstrapped(tmp_path: Path) -> None:
+    one_label(tmp_path, "20ng", "counts", TARGET, BOW, **FAITHFUL)
+    found = entry(tmp_path, "scdv-2017/table-1/bow/accuracy")
+    assert found.fresh is not None
+    assert found.fresh.basis == "documents"
+    accuracy = np.mean(BOW == TARGET)
+    assert found.fresh.value == pytest.approx(100 * accuracy)
+    error = 100 * math.sqrt(accuracy * (1 - accuracy) / 1200)
+    assert found.fresh.low == pytest.approx(100 * accuracy - 1.96 * error, abs=0.15)
+    # 79.7 lies inside, but 1,200 documents leave more than a point to each side.
+    assert found.verdict.kind == "undecided"
+    assert "wider than 1 to each side" in found.verdict.reason
+    assert entry(tmp_path, "scdv-2017/table-1/bow/macro-f1").fresh is not None
+
+
+def test_seeds_of_a_random_method_give_its_interval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(METHODS, "LDA", "lsi")
+    assert catalogue.method("lsi").is_seeded
+    for seed, accuracy in ((2, 0.724), (0, 0.720), (1, 0.722)):
+        one_label(tmp_path, "20ng", "lsi", TARGET, BOW, seed=seed, metrics={"accuracy": accuracy}, **FAITHFUL)
+    found = entry(tmp_path, "scdv-2017/table-1/lda/accuracy")
+    assert found.fresh is not None
+    assert (found.fresh.basis, found.fresh.value) == ("seeds", pytest.approx(72.2))
+    assert found.fresh.high == pytest.approx(72.2 + 4.302653 * 0.2 / math.sqrt(3), abs=1e-4)
+    assert found.verdict.kind == "reproduced"
+    assert found.as_json()["measured"]["seeds"] == [0, 1, 2]
+    assert list(found.fresh.each.items()) == [(0, 72.0), (1, pytest.approx(72.2)), (2, pytest.approx(72.4))]
+    assert [row["seed"] for row in found.fresh.rows] == [0, 1, 2]
+
+
+def test_one_seed_of_a_random_method_decides_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(METHODS, "LDA", "lsi")
+    one_label(tmp_path, "20ng", "lsi", TARGET, BOW, metrics={"accuracy": 0.722}, **FAITHFUL)
+    found = entry(tmp_path, "scdv-2017/table-1/lda/accuracy")
+    assert found.verdict.kind == "undecided"
+    assert "more seeds" in found.verdict.reason
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"protocol": "honest", "paper": None},
+        {"paper": "compressive-features-2013"},
+        {"request": {"probe": "elastic-net"}},
+        {"request": {"labels": {"budget": 100, "draw": 0}}},
+        {"request": {"rule": "words"}},
+        {"request": {"validation": {"n_folds": 2}}},
+        {"error": "it failed"},
+    ],
+)
+def test_other_runs_do_not_count(tmp_path: Path, other: dict[str, Any]) -> None:
+    one_label(tmp_path, "20ng", "counts", TARGET, BOW, **(FAITHFUL | other))
+    assert entry(tmp_path, "scdv-2017/table-1/bow/accuracy").fresh is None
+
+
+def test_a_row_with_another_classifier_is_asked_for_by_it(tmp_path: Path) -> None:
+    paper = {"protocol": "faithful", "paper": "compressive-features-2013"}
+    one_label(tmp_path, "20ng", "counts", TARGET, BOW, request={"probe": "linear-svm"}, **paper)
+    assert entry(tmp_path, "cfl-2013/table-1/20newsgroups/bow-svm/accuracy").fresh is not None
+
+
+def test_the_most_thoroughly_tuned_runs_count(tmp_path: Path) -> None:
+    for trials, accuracy in ((0, 0.5), (20, 0.7), (5, 0.9)):
+        one_label(
+            tmp_path, "20ng", "counts", TARGET, BOW, trials=trials, metrics={"accuracy": accuracy}, **FAITHFUL
+        )
+    found = entry(tmp_path, "scdv-2017/table-1/bow/accuracy").fresh
+    assert found is not None
+    assert found.value == pytest.approx(70)
+
+
+def test_classes_are_judged_by_the_difference_to_bag_of_words(tmp_path: Path) -> None:
+    one_label(tmp_path, "20ng", "counts", TARGET, BOW, **FAITHFUL)
+    for seed in (0, 1):
+        one_label(tmp_path, "20ng", "scdv", TARGET, np.roll(BETTER, 0), seed=seed, **FAITHFUL)
+    found = entry(tmp_path, "scdv-2017/table-2/scdv/precision:sci.med").fresh
+    rates = [per_class(TARGET, predicted, CLASSES)[1]["precision"] for predicted in (BETTER, BOW)]
+    assert found is not None
+    assert found.basis == "difference to counts"
+    assert found.value == pytest.approx(100 * rates[0])
+    assert found.compared == pytest.approx(100 * (rates[0] - rates[1]))
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < found.compared < found.high
+    own = entry(tmp_path, "scdv-2017/table-2/bow/precision:sci.med").fresh
+    assert own is not None
+    assert (own.basis, own.value, own.compared) == ("documents", pytest.approx(100 * rates[1]), own.value)
+    unknown = entry(tmp_path, "scdv-2017/table-2/bow/precision:rec.autos")
+    assert unknown.verdict.reason == "20ng has no class rec.autos"
+
+
+def test_the_order_in_which_seeds_ran_changes_nothing(tmp_path: Path) -> None:
+    predicted = [np.where(RNG.random(1200) < share, TARGET, BOW) for share in (0.2, 0.4, 0.6)]
+    found = []
+    for order in ((0, 1, 2), (2, 0, 1)):
+        home = tmp_path / str(order[0])
+        one_label(home, "20ng", "counts", TARGET, BOW, **FAITHFUL)
+        for created, seed in enumerate(order):
+            one_label(home, "20ng", "scdv", TARGET, predicted[seed], seed=seed, created=created, **FAITHFUL)
+        fresh = entry(home, "scdv-2017/table-2/scdv/precision:sci.med").fresh
+        assert fresh is not None
+        assert [row["seed"] for row in fresh.rows] == [0, 1, 2, 0]
+        found.append((fresh.low, fresh.high))
+    assert found[0] == found[1]
+
+
+def test_sizes_of_stored_features(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """100 values in 100 rows of 1,000 columns: less than a megabyte, and far less than dense."""
+    from scipy.sparse import random as random_matrix
+
+    from textbench.flows.results.runs import Run
+    from textbench.tasks.storage.store import Artifact
+
+    one_label(tmp_path, "20ng", "scdv", TARGET, BOW, **FAITHFUL)
+    features = Artifact(tmp_path / "features", {})
+    features.folder.mkdir()
+    for part in ("train", "test"):
+        matrix = random_matrix(100, 1000, density=0.01, format="csr", dtype=np.float32, rng=0)
+        scipy.sparse.save_npz(features.folder / f"{part}.npz", matrix, compressed=False)
+    monkeypatch.setattr(Run, "open", lambda self, name: features)
+    size = entry(tmp_path, "scdv-2017/section-5/scdv/feature-megabytes").fresh
+    n_bytes = 2 * (1000 * (4 + 4) + 101 * 4)
+    assert size is not None
+    assert size.value == pytest.approx(n_bytes / 1e6, rel=0.25)  # and what the file format adds
+    saved = entry(tmp_path, "scdv-2017/section-4.2.3/scdv/sparsity-at-4-percent").fresh
+    assert saved is not None
+    assert saved.value == pytest.approx(100 * (1 - n_bytes / (2 * 4 * 100 * 1000)), abs=1)
+
+
+def timed(home: Path, method: str, seconds: float, seed: int, **row: Any) -> None:
+    stages = {"featurize": seconds, "evaluate": 1.0}
+    own = {"protocol": "faithful", "paper": "dcot-2012", "timed": True, "attempt": "1.0"}
+    finish(home, "reuters65", method, {"document": [0]}, seconds=stages, seed=seed, **(own | row))
+
+
+def test_seconds_are_ratios_within_one_timed_run(tmp_path: Path) -> None:
+    for seed, factor in enumerate((1.0, 1.1, 0.9)):
+        timed(tmp_path, "dcot", 2.0, seed)
+        timed(tmp_path, "lsi", 50.0 * factor, seed)
+        timed(tmp_path, "tfidf", 1.0, seed, timed=False)
+    timed(tmp_path, "tfidf", 1.0, 0, attempt="2.0")
+    lsi = entry(tmp_path, "dcot-2012/table-1/reuters65/lsi/seconds")
+    assert lsi.fresh is not None
+    assert lsi.fresh.value == pytest.approx(50)
+    assert lsi.fresh.compared == pytest.approx(25 * (1.1 * 0.9) ** (1 / 3))
+    assert lsi.verdict.kind == "reproduced"
+    assert entry(tmp_path, "dcot-2012/table-1/reuters65/tf-idf/seconds").fresh is None  # not in the same run
+    for seed in (0, 1):
+        timed(tmp_path, "lda", 600.0 + seed, seed)
+    own = entry(tmp_path, "dcot-2012/table-1/reuters65/dcot/seconds")
+    assert own.fresh is not None
+    assert own.fresh.basis == "times as fast as lda"
+    assert own.verdict.kind == "better than published"
+
+
+def test_a_prefix_is_of_whole_parts() -> None:
+    assert {claim.method for claim in choose("scdv-2017/table-1/bow")} == {"BoW"}
+    assert {claim.place for claim in choose("scdv-2017/table-1/")} == {"table-1"}
+    assert len(choose()) == 282
+
+
+def test_an_impossible_figure_stays_impossible_when_measured(tmp_path: Path) -> None:
+    metrics = {"metrics": {"precision_at_5": 0.24, "precision_at_1": 0.9}}
+    for seed in (0, 1):
+        finish(tmp_path, "reuters-random70", "counts", {"document": [seed]}, seed=seed, **metrics, **FAITHFUL)
+    found = entry(tmp_path, "scdv-2017/table-3/scdv/precision@5")
+    assert found.verdict.kind == "impossible"
+    assert found.verdict.reason.startswith(
+        "precision_at_5 is at most 25.00 on the test documents of reuters-random70"
+    )
+
+
+def test_what_is_missing_is_run_one_seed_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(METHODS, "LDA", "lsi")
+    monkeypatch.setitem(METHODS, "dCoT", "binary")
+    wanted = [*choose("scdv-2017/table-1"), *choose("dcot-2012/table-1/reuters65")]
+    known = {
+        name: entry
+        for name, entry in catalogue.methods().items()
+        if name in ("counts", "lsi", "tfidf", "binary")
+    }
+    monkeypatch.setattr(catalogue, "methods", lambda: known)
+    one, more, last = requests(ledger(tmp_path, wanted))
+    assert (one[0].datasets, one[0].methods, one[0].seeds) == (["20ng"], ["lsi", "counts"], [0])
+    assert (one[0].protocol, one[0].paper, one[1]) == ("faithful", "scdv-2017", False)
+    assert (more[0].methods, more[0].seeds) == (["lsi"], [1, 2, 3, 4])
+    assert (last[0].datasets, last[0].paper, last[0].seeds, last[1]) == (
+        ["reuters65"],
+        "dcot-2012",
+        [0, 1, 2],
+        True,
+    )
+    assert set(last[0].methods) == {"tfidf", "lsi", "binary"}
+
+
+def test_nothing_is_run_again(tmp_path: Path) -> None:
+    one_label(tmp_path, "20ng", "counts", TARGET, BOW, **FAITHFUL)
+    assert requests(ledger(tmp_path, choose("scdv-2017/table-1/bow/accuracy"))) == []
+
+
+def test_trials_are_asked_for(tmp_path: Path) -> None:
+    one_label(tmp_path, "20ng", "counts", TARGET, BOW, **FAITHFUL)
+    ((request, is_timed),) = requests(ledger(tmp_path, choose("scdv-2017/table-1/bow")), trials=10)
+    assert (request.trials, request.methods, is_timed) == (10, ["counts"], False)
+
+
+PROTOCOLS = [
+    (name, paper)
+    for name, entry in catalogue.datasets().items()
+    for paper in entry.constant("FAITHFUL", {})
+    if not name.startswith("reuters-random")  # of several labels
+]
+
+
+@pytest.mark.parametrize(("dataset", "paper"), PROTOCOLS)
+def test_a_papers_way_to_tune_suits_every_classifier(dataset: str, paper: str) -> None:
+    """Its grids are of its own probe's constants; bag of words with another one, and Naive Bayes, are rows too."""
+    rng = np.random.default_rng(0)
+    X, y = scipy.sparse.csr_matrix(rng.poisson(1, (40, 5))), np.arange(40) % 2
+    for method, probe in (("counts", None), ("counts", "linear-svm"), ("nb", None)):
+        (cell,) = plan(Request([dataset], [method], protocol="faithful", paper=paper, probe=probe))
+        asked = cell.references["tune"].params
+        if asked["probe"]:
+            found = choose_c(X, y, asked["probe"], **asked["validation"])
+        else:
+            found = score_classifier(catalogue.method(method).load().build, X, y, **asked["validation"])
+        assert found.n_folds == asked["validation"].get("n_folds", 3)
+
+
+def run(*arguments: object, code: int = 0) -> str:
+    app = typer.Typer()
+    app.command()(command)
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if isinstance(result.exception, InputError):
+        raise result.exception
+    assert result.exit_code == code, result.output
+    return result.stdout
+
+
+def test_json_is_all_that_is_printed() -> None:
+    rows = [json.loads(line) for line in run("--json").splitlines()]
+    assert [row["id"] for row in rows] == [claim.id for claim in read_claims()]
+    assert rows[0]["published"] == 84.6
+    assert {"verdict", "reason", "measured", "recorded", "unit"} <= rows[0].keys()
+
+
+def test_run_computes_what_is_missing_and_prints_the_ledger_alone(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked = []
+
+    def run_cells(home: Path, request: Request, *others: Any) -> list[dict[str, Any]]:
+        print("rows of cells")
+        asked.append(request)
+        return [one_label(home, "20ng", "counts", TARGET, BOW, **FAITHFUL)]
+
+    monkeypatch.setattr("textbench.flows.cli.sweep.run_cells", run_cells)
+    id_ = "scdv-2017/table-1/bow/accuracy"
+    (row,) = [json.loads(line) for line in run(id_, "--run", "--json").splitlines()]
+    assert (row["id"], row["measured"]["basis"]) == (id_, "documents")
+    assert [(request.methods, request.protocol) for request in asked] == [(["counts"], "faithful")]
+    run(id_, "--run", "--record")
+    assert len(asked) == 1  # nothing was missing
+    assert list(read_measured()) == [id_]
+    monkeypatch.setattr("textbench.flows.cli.sweep.run_cells", lambda *_: [{"error": "it failed"}])
+    run("cfl-2013/table-1/20newsgroups/naive-bayes", "--run", code=1)
+
+
+def test_the_table_counts_the_verdicts() -> None:
+    text = " ".join(run("--paper", "dcot-2012").split())
+    assert "13 claims: 7 not yet run, 5 not runnable, 1 suspect." in text
+    few = " ".join(run("dcot-2012/abstract").split())
+    assert "the paper's own seconds give ratios of 26 over LSI on reuters65" in few
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--paper", "scdv"], "did you mean scdv-2017?"),
+        (
+            ["scdv-2017/tabel-1/bow"],
+            "no claim's id begins with 'scdv-2017/tabel-1/bow'; did you mean scdv-2017/table-1/bow",
+        ),
+        (["--trials", "-1"], "--trials must be at least 0, got -1"),
+        (["--data-dir", "/nowhere"], "--data-dir /nowhere is not a folder"),
+    ],
+)
+def test_bad_input_is_one_line(arguments: list[str], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        run(*arguments)
+    assert message in str(caught.value)

@@ -1,0 +1,109 @@
+"""The ledger of claims on real documents: the ceilings of their labels, and the figures that the repository records."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from textbench.evaluation.claims.published import PROBES, read_claims
+from textbench.evaluation.probes.catalogue import build_probe
+from textbench.flows.plan.cell import Request, plan
+from textbench.flows.referee import recorded_audits
+from textbench.flows.referee.ledger import COLUMNS, MEASURED, _ceilings, choose, ledger
+from textbench.tasks import catalogue, featurize, ingest
+from textbench.tasks.storage.store import Store
+
+
+def test_the_ceilings_of_the_real_documents(
+    data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No list of 5 labels holds more of a document's than it has; what SCDV's table 3 prints is above that."""
+    entries = ledger(tmp_path, choose("scdv-2017/table-3"))
+    corpus = ingest.read_corpus(Store(tmp_path / "store").open(ingest.reference("reuters-random70")))
+    n_labels = np.asarray(corpus.test_targets.sum(axis=1)).ravel()
+    gains = 1 / np.log2(np.arange(2, 7))
+    bounds = {
+        "precision_at_5": 100 * np.minimum(n_labels, 5).mean() / 5,
+        "ndcg_fixed_norm_at_5": 100 * np.mean([gains[:n].sum() for n in n_labels]) / gains.sum(),
+    }
+    for found in entries:
+        metric, printed = found.claim.metric_here or "", found.claim.printed
+        assert printed is not None
+        assert (found.verdict.kind == "impossible") == (metric in bounds), found.claim.id
+        if metric in bounds:
+            assert printed.low > bounds[metric]
+
+
+def test_data_that_would_have_to_be_downloaded_have_the_recorded_ceilings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TEXTBENCH_DATA_DIR", raising=False)
+    monkeypatch.setattr("textbench.tasks.sources.archives.are_here", lambda files: False)
+    ceilings = _ceilings(tmp_path, "reuters-random70")
+    assert ceilings == recorded_audits.recorded()["reuters-random70"]["audit"]["ceilings"]
+    assert 0.2 < ceilings["precision_at_5"] < 0.3
+    monkeypatch.setattr(recorded_audits, "recorded", dict)
+    assert _ceilings(tmp_path, "reuters-random70") == {}
+
+
+def test_the_repositorys_record_is_sound() -> None:
+    """Every recorded row names a claim, holds its figure inside its interval, and says where it comes from."""
+    ids = {claim.id for claim in read_claims()}
+    with MEASURED.open(encoding="utf-8", newline="") as stream:
+        reader = csv.DictReader(stream)
+        assert tuple(reader.fieldnames or ()) == COLUMNS
+        rows = list(reader)
+    assert len({row["id"] for row in rows}) == len(rows)
+    for row in rows:
+        assert row["id"] in ids
+        assert row["commit"]
+        assert row["hardware"]
+        assert row["data_sha256"]
+        if row["low"]:
+            assert float(row["low"]) <= float(row["compared"]) <= float(row["high"]), row["id"]
+        if row["each"]:
+            each = json.loads(row["each"])
+            assert " ".join(each) == row["seeds"]
+            assert len(each) == len(row["cells"].split()) == len(row["runs"].split())
+            assert sum(each.values()) / len(each) == pytest.approx(float(row["value"]), abs=1e-5)
+
+
+# Figures of one fit stand together.
+RECOMPUTED = (
+    ("cfl-2013/table-1/20newsgroups/naive-bayes/accuracy",),
+    ("scdv-2017/table-1/bow/accuracy", "scdv-2017/table-2/bow/recall:sci.space"),
+)
+
+
+@pytest.mark.parametrize("ids", RECOMPUTED)
+def test_recorded_figures_are_found_again(ids: tuple[str, ...], data_dir: Path, tmp_path: Path) -> None:
+    """With the recorded settings, from the archive to the metric; only the tuning of C is not done again."""
+    with MEASURED.open(encoding="utf-8", newline="") as stream:
+        rows = {row["id"]: row for row in csv.DictReader(stream) if row["id"] in ids}
+    ((_, settings),) = json.loads(rows[ids[0]]["params"]).items()
+    claims = {claim.id: claim for claim in read_claims()}
+    first = claims[ids[0]]
+    name = str(first.method_here)
+    probe = PROBES.get(first.method)
+    (cell,) = plan(
+        Request([str(first.dataset_here)], [name], probe=probe, protocol="faithful", paper=first.paper)
+    )
+    store = Store(tmp_path / "store")
+    corpus, vectors = (store.open(cell.references[stage]) for stage in ("ingest", "vectorize"))
+    train, test = (featurize.documents(vectors, part, "counts") for part in ("train", "test"))
+    method = catalogue.method(name)
+    model = method.load().build()
+    if not method.is_classifier:
+        train, test = model.fit_transform(train), model.transform(test)
+        model = build_probe(str(cell.probe), settings.pop("C"), 0, **settings)
+    truth = ingest.read_targets(corpus, "test")
+    right = model.fit(train, ingest.read_targets(corpus, "train")).predict(test) == truth
+    classes = ingest.read_corpus(corpus).target_names
+    for id_ in ids:
+        metric, _, one = str(claims[id_].metric).partition(":")
+        assert metric == ("recall" if one else "accuracy")
+        counted = right[truth == classes.index(one)] if one else right
+        # A document or two may fall otherwise.
+        assert 100 * np.mean(counted) == pytest.approx(float(rows[id_]["value"]), abs=200 / len(counted))

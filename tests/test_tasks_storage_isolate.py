@@ -1,0 +1,262 @@
+"""Isolation: what crosses between the processes, how a child can end, and that none outlives its parent."""
+
+import errno
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from textbench.tasks.storage import isolate
+from textbench.tasks.storage.isolate import CellError
+
+PROJECT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="module", autouse=True)
+def warm_server() -> None:
+    # The limits below are short: the server's imports must not count.
+    isolate.run("tests.plumbing:echo", {})
+
+
+def is_gone(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def wait_for(condition: Any, seconds: float = 60) -> bool:
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return bool(condition())
+
+
+def pids_in(file: Path) -> list[int]:
+    assert wait_for(lambda: file.exists() and len(file.read_text().split()) == 2)
+    return [int(pid) for pid in file.read_text().split()]
+
+
+def test_json_comes_back_as_it_was_sent() -> None:
+    payload = {
+        "text": "naïve ☃ \x00 \U0001f600",
+        "numbers": [1, 2.5, 1e308],
+        "none": None,
+        "deep": {"a": [{}]},
+    }
+    assert isolate.run("tests.plumbing:echo", payload) == payload
+
+
+def test_a_reply_larger_than_a_pipe_holds_comes_back() -> None:
+    payload = {"text": "x" * 3_000_000}
+    assert isolate.run("tests.plumbing:echo", payload) == payload
+
+
+def test_every_computation_has_a_process_of_its_own() -> None:
+    first, second = (isolate.run("tests.plumbing:process_id", {}) for _ in range(2))
+    assert len({first["pid"], second["pid"], os.getpid()}) == 3
+    assert first["parent"] == second["parent"] != os.getpid()
+    assert wait_for(lambda: is_gone(first["pid"]) and is_gone(second["pid"]))
+
+
+def test_an_exception_gives_one_line_and_its_traceback() -> None:
+    with pytest.raises(CellError) as caught:
+        arguments = ["k must be >= 1, got 0\nmore\nlines"]
+        isolate.run("tests.plumbing:raise_error", {"type": "ValueError", "args": arguments})
+    assert str(caught.value) == "ValueError: k must be >= 1, got 0"
+    assert "in raise_error" in caught.value.details
+    assert "lines" in caught.value.details
+
+
+def test_an_exception_without_a_message_is_named() -> None:
+    with pytest.raises(CellError, match=r"^ValueError$"):
+        isolate.run("tests.plumbing:raise_error", {"type": "ValueError", "args": []})
+
+
+def test_leaving_python_is_a_failure() -> None:
+    with pytest.raises(CellError, match=r"^SystemExit: 2$"):
+        isolate.run("tests.plumbing:raise_error", {"type": "SystemExit", "args": [2]})
+
+
+def test_an_os_error_keeps_its_number_and_file() -> None:
+    arguments = [errno.ENOSPC, "said otherwise", "/some/file"]
+    with pytest.raises(OSError, match="No space left on device") as caught:
+        isolate.run("tests.plumbing:raise_error", {"type": "OSError", "args": arguments})
+    assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, "/some/file")
+
+
+def test_an_os_error_without_a_number_is_a_failed_cell() -> None:
+    with pytest.raises(CellError, match=r"^OSError: odd$"):
+        isolate.run("tests.plumbing:raise_error", {"type": "OSError", "args": ["odd"]})
+
+
+@pytest.mark.parametrize("function", ["tests.plumbing:no_such_function", "no_such_module:f"])
+def test_a_function_that_is_not_there_is_a_failed_cell(function: str) -> None:
+    with pytest.raises(CellError, match="no_such"):
+        isolate.run(function, {})
+
+
+def test_a_result_that_is_not_json_is_named() -> None:
+    with pytest.raises(CellError, match="TypeError: Object of type set is not JSON serializable"):
+        isolate.run("tests.plumbing:return_set", {})
+
+
+@pytest.mark.parametrize(
+    ("number", "message"),
+    [
+        (signal.SIGKILL, r"its process died \(signal SIGKILL\); out of memory\?"),
+        (signal.SIGSEGV, r"its process died \(signal SIGSEGV\)"),
+    ],
+)
+def test_a_killed_child_names_the_signal(number: signal.Signals, message: str) -> None:
+    with pytest.raises(CellError, match=f"^{message}$"):
+        isolate.run("tests.plumbing:kill_itself", {"signal": int(number)})
+
+
+def test_a_child_that_ends_without_a_word_gives_its_exit_code() -> None:
+    with pytest.raises(CellError, match=r"^its process died \(exit code 3\)$"):
+        isolate.run("tests.plumbing:exit_silently", {})
+
+
+def test_ctrl_c_on_the_group_leaves_the_child_to_its_parent() -> None:
+    with pytest.raises(CellError, match=r"time limit of 0\.3 s"):
+        isolate.run("tests.plumbing:kill_itself", {"signal": int(signal.SIGINT)}, time_limit=0.3)
+
+
+def test_a_child_over_its_time_limit_is_stopped(tmp_path: Path) -> None:
+    file = tmp_path / "pid"
+    with pytest.raises(CellError, match=r"^ran over its time limit of 0.5 s and was stopped$"):
+        isolate.run("tests.plumbing:sleep", {"file": str(file), "seconds": 60}, time_limit=0.5)
+    child, server = pids_in(file)
+    assert is_gone(child)
+    assert not is_gone(server)
+
+
+def test_a_child_over_its_memory_limit_is_stopped(tmp_path: Path) -> None:
+    file = tmp_path / "pid"
+    payload = {"file": str(file), "megabytes": 600, "seconds": 60}
+    with pytest.raises(CellError, match=r"^used \d+ MB, over its memory limit of 400 MB, and was stopped$"):
+        isolate.run("tests.plumbing:allocate", payload, memory_limit=400)
+    assert is_gone(pids_in(file)[0])
+
+
+def test_a_child_within_its_limits_is_left_alone(tmp_path: Path) -> None:
+    payload = {"file": str(tmp_path / "pid"), "megabytes": 8, "seconds": 0.2}
+    reply = isolate.run("tests.plumbing:allocate", payload, memory_limit=4000, time_limit=60)
+    assert reply == {"sum": 1_000_000.0}
+
+
+def test_linear_algebra_keeps_to_its_threads() -> None:
+    counts = isolate.run("tests.plumbing:thread_counts", {}, threads=1)["threads"]
+    assert counts
+    assert set(counts) == {1}
+
+
+def test_what_a_child_prints_does_no_harm() -> None:
+    assert isolate.run("tests.plumbing:make_noise", {}) == {"ok": True}
+
+
+def test_a_child_dies_with_a_parent_that_is_killed(tmp_path: Path) -> None:
+    file = tmp_path / "pid"
+    payload = {"file": str(file), "seconds": 60}
+    source = f"from tasks import isolate; isolate.run('tests.plumbing:sleep', {payload!r})"
+    parent = subprocess.Popen([sys.executable, "-c", source])
+    try:
+        child, server = pids_in(file)
+        assert not is_gone(child)
+    finally:
+        parent.kill()
+        parent.wait()
+    assert wait_for(lambda: is_gone(child) and is_gone(server))
+
+
+def run_in_daemon(queue: Any) -> None:
+    assert multiprocessing.current_process().daemon
+    results: list[dict[str, Any]] = []
+    threads = [
+        threading.Thread(target=lambda: results.append(isolate.run("tests.plumbing:process_id", {})))
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    queue.put((len({result["pid"] for result in results}), multiprocessing.current_process().daemon))
+
+
+def test_a_daemon_process_may_isolate_too() -> None:
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    process = context.Process(target=run_in_daemon, args=(queue,), daemon=True)
+    process.start()
+    assert queue.get(timeout=60) == (4, True)
+    process.join(60)
+    assert process.exitcode == 0
+
+
+def test_a_child_may_isolate_too() -> None:
+    reply = isolate.run("tests.plumbing:nest", {})
+    assert len({reply["pid"], reply["outer"], os.getpid()}) == 3
+
+
+def test_threads_get_their_own_replies() -> None:
+    replies: dict[int, Any] = {}
+
+    def call(i: int) -> None:
+        replies[i] = isolate.run("tests.plumbing:echo", {"i": i})
+
+    threads = [threading.Thread(target=call, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert replies == {i: {"i": i} for i in range(8)}
+
+
+def test_usage_grows() -> None:
+    before = isolate.usage()
+    sum(i * i for i in range(300_000))
+    after = isolate.usage()
+    assert after["cpu_seconds"] > before["cpu_seconds"]
+    assert after["peak_mb"] >= before["peak_mb"] > 1
+
+
+def test_a_pool_computes_and_dies_with_its_owner() -> None:
+    with isolate.pool(2) as executor:
+        squares = list(executor.map(abs, range(-20, 0)))
+        pids = set(executor.map(_own_pid, range(20)))
+    assert squares == list(range(20, 0, -1))
+    assert pids and os.getpid() not in pids
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+def _own_pid(_: int) -> int:
+    return os.getpid()
+
+
+STOPPED = """
+import multiprocessing, os, signal
+from textbench.flows.cli.start import stopped_by_hand
+
+queues = [multiprocessing.get_context("spawn").Queue() for _ in range(2)]  # as a local Dask cluster has them
+with stopped_by_hand():
+    os.kill(os.getpid(), signal.SIGINT)
+"""
+
+
+def test_a_command_that_is_stopped_leaves_no_semaphores() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", STOPPED], cwd=PROJECT, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert ended.returncode == 130
+    assert ended.stderr == "textbench: stopped; the same command goes on where this one was\n"
