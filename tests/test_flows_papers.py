@@ -331,21 +331,19 @@ def test_a_suite_ends_with_what_its_paper_shows(
 ) -> None:
     from textbench.flows.plan.suites import parts
 
-    sweep = importlib.import_module("textbench.flows.cli.sweep")
-    commands = importlib.import_module("textbench.flows.cli.curve")  # the package has a function of that name
-    summary = importlib.import_module("textbench.flows.cli.summary")
-    for module, name in ((sweep, "run_cells"), (commands, "run_curves"), (commands, "plan_and_check")):
-        monkeypatch.setattr(module, name, lambda *_: [])
-    for module, name in ((sweep, "require_data"), (summary, "print_plan")):
-        monkeypatch.setattr(module, name, lambda *_: None)
+    suite = importlib.import_module("textbench.flows.cli.suite")
+    for name in ("run_cells", "run_curves", "plan_and_check"):
+        monkeypatch.setattr(suite, name, lambda *_: [])
+    for name in ("require_data", "print_plan"):
+        monkeypatch.setattr(suite, name, lambda *_: None)
     monkeypatch.setattr(papers, "show", lambda home, suite: [f"{home / suite}"])
     whole = parts("dcot")
-    assert sweep.run_suite(tmp_path, whole, False, False) == 0
+    assert suite.run_suite(tmp_path, whole, False, False) == 0
     assert capsys.readouterr().out == f"{tmp_path / 'dcot'}\n"
-    sweep.run_suite(tmp_path, whole, False, True)
+    suite.run_suite(tmp_path, whole, False, True)
     out, told = capsys.readouterr()
     assert (out, told.splitlines()[-1]) == ("", f"{tmp_path / 'dcot'}")
-    sweep.run_suite(tmp_path, whole, True, False)
+    suite.run_suite(tmp_path, whole, True, False)
     out, told = capsys.readouterr()
     assert str(tmp_path) not in out + told
 

@@ -213,7 +213,7 @@ def test_no_option_beside_a_suite_of_parts_is_ignored(
     """Each is refused, or handed to what runs the parts: a new option is one or the other."""
     handed: list[Any] = []
     monkeypatch.setattr(
-        "textbench.flows.cli.sweep.run_suite", lambda *arguments: handed.append(arguments) or 0
+        "textbench.flows.cli.suite.run_suite", lambda *arguments: handed.append(arguments) or 0
     )
     monkeypatch.setattr("textbench.flows.cli.start.use_data_dir", handed.append)
     monkeypatch.setattr(

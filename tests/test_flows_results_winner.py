@@ -38,7 +38,7 @@ def made(
 @pytest.fixture(autouse=True)
 def answered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the predictions of a run be what its row says."""
-    monkeypatch.setattr("textbench.flows.results.predictions.predictions", lambda home, row: table_of(row))
+    monkeypatch.setattr("textbench.flows.results.winner.predictions", lambda home, row: table_of(row))
 
 
 def table_of(row: Mapping[str, Any]) -> pyarrow.Table:

@@ -9,6 +9,7 @@ import typer
 from textbench.flows.cli.output import FIGURES, check_file
 from textbench.flows.cli.own import takes_own_data
 from textbench.flows.cli.request import Address, CellsAsJson, DataDir, Engine, Folds, Jobs, Paper, Probe
+from textbench.flows.cli.sweep import require_data
 from textbench.flows.cli.voice import wrote
 from textbench.tasks import InputError
 
@@ -154,7 +155,6 @@ def fitted(home: Path, part: "Part") -> "Part":
     """Return curves whose budgets their smallest data set can fill: where it cannot, the last is all its documents."""
     from dataclasses import replace
 
-    from textbench.flows.cli.sweep import require_data
     from textbench.flows.plan.learning_curves import plan_curves
     from textbench.tasks.ingest import read_targets
     from textbench.tasks.storage.store import Store
@@ -173,7 +173,6 @@ def plan_and_check(home: Path, part: "Part", metric: str | None = None) -> "list
     Raises InputError for budgets that a data set's training part cannot fill, and for a metric, None for the default,
     that curves of the user's own documents would not have.
     """
-    from textbench.flows.cli.sweep import require_data
     from textbench.flows.plan.checks import check_shown_metric
     from textbench.flows.plan.learning_curves import plan_curves
     from textbench.tasks import catalogue

@@ -106,8 +106,9 @@ def run(
     """
     from textbench.flows.cli import request as options
     from textbench.flows.cli.start import stopped_by_hand, use_data_dir
+    from textbench.flows.cli.suite import parts_of, run_suite
     from textbench.flows.cli.summary import print_plan
-    from textbench.flows.cli.sweep import parts_of, require_data, run_cells, run_suite
+    from textbench.flows.cli.sweep import require_data, run_cells
     from textbench.flows.plan.cell import plan
     from textbench.flows.run.workspace import home_folder
     from textbench.tasks.tracking.tracker import read_settings

@@ -11,18 +11,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from textbench.evaluation.metrics.multilabel import is_of_several_labels
+from textbench.evaluation.statistics.significance import (
+    Difference,
+    McNemar,
+    average_ranks,
+    bootstrap,
+    difference,
+    holm,
+    mcnemar_exact,
+)
 from textbench.flows.plan.corpora import choose_datasets, choose_methods
 from textbench.flows.results.index import Index
 from textbench.flows.results.metric_names import KNOWN
 from textbench.flows.results.predictions import corpus_key, is_right, predictions, tally
 from textbench.flows.results.runs import command_to_run, find_run, is_whole
+from textbench.flows.results.summary import latest, summarise
 from textbench.tasks import InputError
-
-if TYPE_CHECKING:
-    from textbench.evaluation.statistics.significance import Difference, McNemar
 
 Row = Mapping[str, Any]
 
@@ -48,9 +55,9 @@ class Pair:
     metric: str
     first_value: float
     second_value: float
-    difference: "Difference"
+    difference: Difference
     p: float
-    mcnemar: "McNemar"
+    mcnemar: McNemar
     mcnemar_p: float
     seeds: Sequence[int]
     n_runs: int
@@ -126,8 +133,6 @@ def runs_of_methods(
 
 def _variants(method: str, rows: Sequence[Row], wanted: set[int]) -> list[Entrant]:
     """Split a method's runs by what else was asked for; of one seed the newest run counts."""
-    from textbench.flows.results.summary import latest, summarise
-
     rows = latest(rows)
     found = []
     for summary in summarise(rows):
@@ -160,8 +165,6 @@ def pairs(home: Path, dataset: str, entrants: Sequence[Entrant], metric: str | N
 
     Raises InputError for no seed in common, or a metric that is not kept per document.
     """
-    from textbench.evaluation.statistics.significance import bootstrap, difference, holm, mcnemar_exact
-
     tables, seeds = _tables(home, entrants)
     first_row = next(iter(entrants[0].runs.values()))
     metric = metric or ("micro_f1" if is_of_several_labels(first_row["metrics"]) else "accuracy")
@@ -211,8 +214,6 @@ def _tables(home: Path, entrants: Sequence[Entrant]) -> tuple[dict[str, list[Any
 def ranking(found: Mapping[str, Sequence[Pair]]) -> Ranking | None:
     """Rank the methods over data sets (Friedman, Nemenyi at 5 %); None for one data set or differing entrants."""
     import numpy as np
-
-    from textbench.evaluation.statistics.significance import average_ranks
 
     values: dict[str, dict[str, float]] = {}
     for dataset, compared in found.items():

@@ -11,6 +11,8 @@ from typing import Any
 
 from textbench.flows.results.index import Index
 from textbench.flows.results.predictions import document_intervals
+from textbench.flows.results.runs import is_whole
+from textbench.flows.results.summary import latest, summarise
 from textbench.tasks.storage.files import META, Damaged, read_meta
 from textbench.tasks.storage.isolate import CellError
 from textbench.tasks.storage.recipe import Reference
@@ -42,9 +44,6 @@ def intervals(home: Path, row: Row) -> dict[str, Any]:
 
     The latter is of the `n_seeds` newest runs that were asked for alike; empty for one, and for a part of the labels.
     """
-    from textbench.flows.results.comparison import is_whole
-    from textbench.flows.results.summary import latest, summarise
-
     found: dict[str, Any] = {
         "documents": with_doubt(home, [row])[0]["documents_95"],
         "seeds": {},

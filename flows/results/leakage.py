@@ -1,18 +1,17 @@
 """What a data set's flaws are worth: how a run's accuracy changes without them."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from textbench.evaluation.metrics.multilabel import is_of_several_labels
 from textbench.flows.plan.corpora import newest
 from textbench.flows.results.index import Index
+from textbench.flows.results.runs import Run
 from textbench.tasks import catalogue
-
-if TYPE_CHECKING:
-    from textbench.flows.results.runs import Run
+from textbench.tasks.ingest import read_corpus
 
 
-def costs(run: "Run") -> dict[str, Any]:
+def costs(run: Run) -> dict[str, Any]:
     """Return what the flaws of the run's data set do to its accuracy, as JSON values.
 
     - `copies`: test documents whose text is also a training text, and the accuracy `without` them;
@@ -24,8 +23,6 @@ def costs(run: "Run") -> dict[str, Any]:
     """
     if is_of_several_labels(run.row["metrics"]):
         return {}
-    from textbench.tasks.ingest import read_corpus
-
     corpus = read_corpus(run.open("corpus"))
     predictions = run.open("result").table("predictions")
     right = predictions["target"].to_numpy() == predictions["predicted"].to_numpy()
@@ -45,7 +42,7 @@ def _without(flawed: list[bool], right: Any) -> dict[str, Any]:
     return {"documents": int((~sound).sum()), "without": float(right[sound].mean()) if sound.any() else None}
 
 
-def _twin(run: "Run") -> dict[str, Any] | None:
+def _twin(run: Run) -> dict[str, Any] | None:
     """Return the same method's accuracy on the data set's edition without headers, named by its `WITHOUT_HEADERS`."""
     row = run.row
     entry = catalogue.datasets().get(row.get("named", row["dataset"]))

@@ -4,6 +4,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from textbench.evaluation.statistics.intervals import documents_half_width
+from textbench.evaluation.statistics.sufficient_statistics import (
+    ONE_LABEL,
+    SEVERAL_LABELS,
+    SufficientStatistics,
+    indicator_tally,
+    label_tally,
+    mean_of,
+    mean_tally,
+)
 from textbench.flows.plan.corpora import documents_in
 from textbench.flows.results.runs import Run
 from textbench.tasks import InputError
@@ -12,8 +22,6 @@ from textbench.tasks.storage.store import Store
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow
-
-    from textbench.evaluation.statistics.sufficient_statistics import SufficientStatistics
 
 # Metrics that are means over documents, and the column of predictions.parquet that holds them.
 MEANS = {"map": "average_precision"}
@@ -68,24 +76,15 @@ def is_right(table: "pyarrow.Table") -> "np.ndarray":
 
 def testable(several: bool) -> list[str]:
     """Return the metrics whose difference can be bootstrapped over documents."""
-    from textbench.evaluation.statistics.sufficient_statistics import ONE_LABEL, SEVERAL_LABELS
-
     return [*SEVERAL_LABELS, *MEANS_SEVERAL] if several else [*ONE_LABEL, *MEANS]
 
 
-def tally(tables: Sequence["pyarrow.Table"], metric: str) -> "SufficientStatistics":
+def tally(tables: Sequence["pyarrow.Table"], metric: str) -> SufficientStatistics:
     """Return a metric's tally over runs of several seeds on the same documents, its mean over the runs.
 
     Raises InputError for a metric that is not kept per document.
     """
     import numpy as np
-
-    from textbench.evaluation.statistics.sufficient_statistics import (
-        indicator_tally,
-        label_tally,
-        mean_of,
-        mean_tally,
-    )
 
     several = is_several(tables[0])
     if metric not in testable(several):
@@ -123,8 +122,6 @@ def _indicators(table: "pyarrow.Table") -> "tuple[np.ndarray, np.ndarray]":
 
 def document_intervals(table: "pyarrow.Table", metrics: Iterable[str]) -> dict[str, float]:
     """Return half the 95 % interval over the test documents, in fractions, of each metric that is kept per document."""
-    from textbench.evaluation.statistics.intervals import documents_half_width
-
     kept = [name for name in metrics if name in testable(is_several(table)) and _is_kept(table, name)]
     halves = {name: documents_half_width(tally([table], name)) for name in kept}
     return {name: half for name, half in halves.items() if half == half}

@@ -4,11 +4,13 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from textbench.evaluation.metrics.ranked_retrieval import MEASURES, measure
 from textbench.flows.results.metric_names import heading
 from textbench.flows.results.rankings import Cell, compare, per_query, shown_name
 from textbench.flows.tables.table import Datum, Table
 from textbench.flows.tables.terminal import print_table
 from textbench.flows.tables.words import counted
+from textbench.tasks.collect import read_judged
 from textbench.tasks.storage.store import Store
 
 SHOWN = (
@@ -28,8 +30,6 @@ def outside_rows(
     runs: Mapping[str, Mapping[str, Mapping[str, float]]], cells: Sequence[Cell], store: Store
 ) -> list[dict[str, Any]]:
     """Return the measures of runs made elsewhere on the collection of the cells: name, metrics, per_query."""
-    from textbench.evaluation.metrics.ranked_retrieval import MEASURES, measure
-    from textbench.tasks.collect import read_judged
 
     if not runs:
         return []

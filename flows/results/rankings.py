@@ -6,14 +6,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from textbench.evaluation.metrics.ranked_retrieval import MEASURES, randomisation_test
+from textbench.evaluation.statistics.significance import holm
 from textbench.flows.plan.base_cell import BaseCell, feature_stages
 from textbench.flows.results.index import RECORDED, Index
 from textbench.flows.results.rows import empty_row, spent
 from textbench.tasks import InputError, catalogue, collect, rankers, retrieve, vectorize
 from textbench.tasks.collections import POLICIES
+from textbench.tasks.collections._user import OwnCollection
 from textbench.tasks.storage.files import META, Damaged, read_meta
 from textbench.tasks.storage.recipe import Reference
 from textbench.tasks.storage.store import Store
+from textbench.tasks.tokens import token_rule
 
 if TYPE_CHECKING:
     import numpy as np
@@ -85,8 +89,6 @@ def _corpus(name: str) -> tuple[str, Reference, str]:
 
 
 def _own_corpus(own: Mapping[str, Any]) -> tuple[str, Reference, str]:
-    from textbench.tasks.collections._user import OwnCollection
-
     reference = collect.own_reference(OwnCollection(**own))
     return f"own-{reference.params['dataset']}", reference, collect.COLLECTION_RULE
 
@@ -94,8 +96,6 @@ def _own_corpus(own: Mapping[str, Any]) -> tuple[str, Reference, str]:
 def _cell(
     request: Request, name: str, corpus: Reference, rule: str, ranker: rankers.Ranker, seed: int
 ) -> Cell:
-    from textbench.tasks.tokens import token_rule
-
     trials = request.trials if request.protocol == "honest" else 0
     vectors = vectorize.reference(corpus, asdict(token_rule(rule)), False)
     features = retrieve.features_reference(vectors, ranker, seed)
@@ -160,8 +160,6 @@ def per_query(cells: Sequence[Cell], store: Store) -> "tuple[list[str], dict[str
     """Return the queries and each measure's values, (n_queries,), the mean over the cells, which differ in seed."""
     import numpy as np
 
-    from textbench.evaluation.metrics.ranked_retrieval import MEASURES
-
     tables = [store.open(cell.references["evaluate"]).table("per_query") for cell in cells]
     queries = tables[0]["query"].to_pylist()
     return queries, {name: np.mean([t[name].to_numpy() for t in tables], axis=0) for name in MEASURES}
@@ -173,9 +171,6 @@ def compare(cells: Sequence[Cell], store: Store, measure: str = "map") -> list[d
     Returns a row a pair: better and worse ranker, the difference of their means, p, and p adjusted for all pairs.
     """
     from itertools import combinations
-
-    from textbench.evaluation.metrics.ranked_retrieval import randomisation_test
-    from textbench.evaluation.statistics.significance import holm
 
     names = list(dict.fromkeys(cell.method for cell in cells))
     values = {

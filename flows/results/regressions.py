@@ -22,8 +22,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from textbench.evaluation.metrics.multilabel import is_of_several_labels
+from textbench.evaluation.statistics.intervals import mean_interval
+from textbench.evaluation.statistics.significance import bootstrap, difference, holm, mcnemar_exact
 from textbench.flows.plan.cell import Cell
 from textbench.flows.results.metric_names import heading, scale
+from textbench.flows.results.predictions import is_right, tally
 from textbench.tasks.storage.files import write_json
 from textbench.tasks.storage.isolate import n_cores
 from textbench.tasks.storage.store import Store
@@ -116,8 +119,6 @@ def last_night(home: Path, tonight: Night) -> Night | None:
 
 def compare(last: Night, tonight: Night) -> list[Change]:
     """Compare two nights method by method, in the order of tonight's rows; what only one of them has is noted."""
-    from textbench.evaluation.statistics.significance import holm
-
     before, after = _by_method(last), _by_method(tonight)
     same = last["hardware"] == tonight["hardware"]
     changes = [
@@ -156,8 +157,6 @@ def _change(
     tonight: Mapping[int, tuple[Row, "pyarrow.Table"]],
     same_hardware: bool,
 ) -> Change:
-    from textbench.evaluation.statistics.significance import bootstrap, difference, mcnemar_exact
-    from textbench.flows.results.predictions import is_right, tally
 
     seeds = sorted(last.keys() & tonight.keys())
     if not seeds:
@@ -187,8 +186,6 @@ def _same_targets(first: "pyarrow.Table", second: "pyarrow.Table") -> bool:
 
 def _seconds(last: Sequence[Row], tonight: Sequence[Row], same_hardware: bool) -> dict[str, Any]:
     """Return what a Change says of seconds."""
-    from textbench.evaluation.statistics.intervals import mean_interval
-
     sums = [[math.fsum(row["seconds"].values()) for row in rows] for rows in (last, tonight)]
     means = [math.fsum(values) / len(values) for values in sums]
     found: dict[str, Any] = {"last_seconds": means[0], "seconds": means[1]}

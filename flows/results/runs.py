@@ -12,8 +12,10 @@ from textbench.flows.plan.cell import Protocol, Request, plan
 from textbench.flows.plan.corpora import choose_datasets
 from textbench.flows.results.index import Index
 from textbench.flows.results.metric_names import SHORT
+from textbench.flows.results.summary import columns, latest, of_best, summarise
 from textbench.flows.tables.words import counted
-from textbench.tasks import InputError, catalogue, predict
+from textbench.tasks import InputError, audit, catalogue, predict, refit
+from textbench.tasks.sources.user_data import UserData
 from textbench.tasks.storage.files import META, Damaged, read_meta
 from textbench.tasks.storage.recipe import Reference
 from textbench.tasks.storage.store import Artifact, Store
@@ -69,8 +71,6 @@ def _where(dataset: str | None, protocol: str | None) -> str:
 
 
 def _best(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    from textbench.flows.results.summary import latest, summarise
-
     datasets = sorted({row["dataset"] for row in rows})
     if len(datasets) != 1:
         raise InputError(
@@ -95,8 +95,6 @@ def _best(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def of_best_run(home: Path, row: Mapping[str, Any]) -> str:
     """Say of the run that `best` is on which seeds it is the best, and what has a better figure from others."""
-    from textbench.flows.results.summary import columns, latest, of_best, summarise
-
     table = summarise(latest(filter(is_whole, _among(home, row["dataset"], row["protocol"]))))
     return of_best(table, columns(table, None)[0])
 
@@ -211,8 +209,6 @@ class Run:
 
     def open_refitted(self) -> tuple[Artifact, Artifact, Artifact]:
         """Return the same of the method trained on all documents with the settings of this run."""
-        from textbench.tasks import refit
-
         refitted = refit.reference(self.reference)
         result, vectors = self._store.open(refitted), refitted.inputs["vectors"]
         features = predict.features_of(vectors, self.open("choice"))
@@ -281,8 +277,6 @@ def command_to_run(
 
 def _own_words(own: Mapping[str, Any]) -> list[str]:
     """Return the options that read the user's documents so, without those that say what is so anyway."""
-    from textbench.tasks.sources.user_data import UserData
-
     defaults = {one.name: one.default for one in fields(UserData)}
     words = ["--data", str(own["path"])]
     for name, value in own.items():
@@ -317,6 +311,4 @@ def command_of(request: Request, n_draws: int | None = None) -> str:
 
 def read_audit(run: Run) -> dict[str, Any]:
     """Return the findings of the audit of the run's data set."""
-    from textbench.tasks import audit
-
     return Store(run.home / "store").open(audit.reference(run.reference.inputs["corpus"])).json("audit")

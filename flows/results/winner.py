@@ -9,10 +9,13 @@ better than what beats it there.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from textbench.evaluation.statistics.significance import bootstrap, difference, holm
+from textbench.evaluation.statistics.sufficient_statistics import SufficientStatistics
 from textbench.flows.results.index import Index
 from textbench.flows.results.metric_names import KNOWN, heading, scale
+from textbench.flows.results.predictions import corpus_key, predictions, tally
 from textbench.flows.results.summary import (
     Summary,
     columns,
@@ -24,9 +27,6 @@ from textbench.flows.results.summary import (
     tables,
 )
 from textbench.tasks import InputError
-
-if TYPE_CHECKING:
-    from textbench.evaluation.statistics.sufficient_statistics import SufficientStatistics
 
 LEVEL = 0.05
 MOST_TESTED = 1000  # runs; reading back the predictions of one takes milliseconds
@@ -87,8 +87,6 @@ def standing(home: Path, rows: Rows, table: Sequence[Summary], metric: str) -> S
 
     p is that of the difference in favour of the best: 1 where the documents speak against it.
     """
-    from textbench.evaluation.statistics.significance import bootstrap, difference, holm
-
     measured = [s for s in table if metric in s.mean]
     compared, seeds = in_common(measured, metric)
     if not compared:
@@ -170,10 +168,8 @@ def _paired(
     second: Mapping[int, Mapping[str, Any]],
     seeds: Sequence[int],
     metric: str,
-) -> "tuple[SufficientStatistics, SufficientStatistics]":
+) -> tuple[SufficientStatistics, SufficientStatistics]:
     """Return both methods' tallies over these seeds. Raises InputError when they cannot be compared."""
-    from textbench.flows.results.predictions import corpus_key, predictions, tally
-
     if not set(seeds) <= first.keys() & second.keys():
         raise InputError("no seed in common with the best")
     both = [[runs[seed] for seed in seeds] for runs in (first, second)]

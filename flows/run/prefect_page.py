@@ -22,6 +22,8 @@ from prefect.artifacts import (
     update_progress_artifact,
 )
 
+from textbench.flows.plan import learning_curves
+from textbench.flows.plots import curves, leaderboard
 from textbench.flows.results.metric_names import heading, scale
 from textbench.flows.run.mlflow_views import page_of, runs_page
 from textbench.flows.servers import services
@@ -114,9 +116,6 @@ def _line(row: Mapping[str, Any], metrics: Sequence[str], budgets: bool, failed:
 
 def pictures(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
     """Return the pictures of the rows, (title, `data:` address of a PNG) each; none where nothing was measured."""
-    from textbench.flows.plan import learning_curves
-    from textbench.flows.plots import curves, leaderboard
-
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "picture.png"
         if any(row.get("labels") for row in rows):
