@@ -19,7 +19,7 @@ from textbench.flows.plan.learning_curves import Curve, plan_curves, summarise
 from textbench.flows.results.index import Index
 from textbench.flows.results.rows import result_row, row
 from textbench.flows.run.engine import execute, n_workers
-from textbench.flows.run.outbox import Entry, curve_entry
+from textbench.flows.run.outbox import curve_entry
 from textbench.flows.run.recorder import Recorder
 from textbench.flows.run.run_names import run_name
 from textbench.flows.run.workspace import home_folder
@@ -68,6 +68,8 @@ def label_budget(
 class CurveRecorder(Recorder[Cell]):
     """Writes finished cells to the store's index, and each method's curve to MLflow, once."""
 
+    has_runs = False  # a cell is a point of its curve's
+
     def __init__(self, home: Path, store: Store) -> None:
         super().__init__(home, store, Index(home), sweep="")
 
@@ -82,10 +84,6 @@ class CurveRecorder(Recorder[Cell]):
     def kept(self, cell: Cell) -> dict[str, Any]:
         """Return what asks for the cell."""
         return {"request": asdict(cell.request), "timed": False}
-
-    def entry(self, cell: Cell, result: dict[str, Any]) -> Entry | None:
-        """Return None: a cell has no run of its own, it is a point of its curve's."""
-        return None
 
     def record_curves(self, cells: Sequence[Cell]) -> None:
         """Write each method's curve to MLflow as one run with step metrics and the figure; step is the labels."""

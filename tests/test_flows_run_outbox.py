@@ -49,7 +49,20 @@ def test_runs_wait_in_the_spool_while_the_server_is_down_and_are_sent_once(
     assert by_cell[down.cells[1].key][1]["row"]["error"] == "it ran out of memory"
     for key, record in down.records().items():
         assert record["run_id"] == by_cell[key][0]
-        assert "waiting" not in record
+
+
+def test_what_an_earlier_version_left_waiting_is_sent(down: Flow) -> None:
+    """Its rows named what waits, and its entries had the tags of all sweeps."""
+    down.finish()
+    rows = down.records()
+    for key, record in rows.items():
+        write_json(down.home / "index" / f"{key}.json", record | {"waiting": f"{key}-first"})
+    down.runs.problem = None
+    assert send(down) == (3, {})
+    assert len(down.runs.runs) == 3
+    for key, record in down.records().items():
+        assert record == rows[key] | {"run_id": record["run_id"]}
+        assert down.runs.runs[record["run_id"]]["tags"][CELL_TAG] == key
 
 
 def test_what_is_down_and_what_is_refused() -> None:

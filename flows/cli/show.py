@@ -269,10 +269,12 @@ def audit_in_words(audit: Mapping[str, Any]) -> list[str]:
 
 
 def _print_recipe(console: "Console", about: Mapping[str, Any]) -> None:
+    from textbench.flows.results.runs import is_whole
+
     _print_heading(console, "Recipe")
     fields = {"key": about["key"]}
     if about["mlflow"]:
-        waits = "waits to be sent: textbench send" if "waiting" in about else "none"
+        waits = "waits to be sent: textbench send" if is_whole(about) else "none"
         fields |= {"MLflow run": about["run_id"] or waits, "MLflow page": about["mlflow"]}
     if about["predictions"]:
         fields["predictions"] = about["predictions"]

@@ -1,15 +1,17 @@
-"""The spool: runs that MLflow could not take are kept as files in `<home>/spool`, and sent when it can.
+"""The outbox: what MLflow could not take is kept in `<home>/spool`, and sent when it can.
 
-A run is one file, `NAME.json`, there whole or not at all: what to write, and for which server. What is attached lies
-beside it in the folder `NAME`, as links that outlive a pruned store. MLflow's runs are known by two of their tags
-(`tasks.tracking.tracker`), so one that was sent and could not be forgotten in time is not there twice.
+The index says which cells MLflow is still to get: those whose row has no run. What is to be written of one is a file,
+`NAME.json`, there whole or not at all; its sweeps are those of its row. What is attached lies beside it in the folder
+`NAME`, as links that outlive a pruned store. Failed cells and curves, which have no row, wait in the same way. MLflow's
+runs are known by two of their tags (`tasks.tracking.tracker`), so one that was sent and could not be forgotten in
+time is not there twice.
 """
 
 import json
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +44,12 @@ def folder(home: Path) -> Path:
 def name_of(entry: Mapping[str, Any]) -> str:
     """Return the name of an entry: the same run has the same."""
     return f"{entry['tags'][CELL_TAG]}-{entry['tags'][ATTEMPT_TAG]}"
+
+
+def sweep_tags(sweeps: Sequence[str]) -> dict[str, str]:
+    """Return one tag a sweep, for a run may be of several, and `sweep`, which MLflow's page groups runs by."""
+    own = {f"sweep.{sweep}": "1" for sweep in sweeps}
+    return own | ({"sweep": sweeps[-1]} if own else {})
 
 
 def cell_entry(
@@ -88,10 +96,10 @@ def _write_search(
             tracker.client.log_artifact(run_id, str(picture), artifact_path="search")
 
 
-def keep(home: Path, entry: Entry, uri: str) -> str:
+def keep(home: Path, entry: Entry, uri: str) -> None:
     """Keep an entry until the server at `uri` can be written to, instead of what was kept of the same run.
 
-    Returns its name. Raises OSError when it cannot be kept either.
+    Raises OSError when it cannot be kept either.
     """
     name = name_of(entry)
     attached = {}
@@ -105,7 +113,6 @@ def keep(home: Path, entry: Entry, uri: str) -> str:
             shutil.copyfile(path, link)
         attached[key] = str(link)
     write_json(folder(home) / f"{name}.json", entry | {"files": attached, "tracking_uri": uri})
-    return name
 
 
 def has(home: Path, name: str) -> bool:
@@ -124,17 +131,6 @@ def waiting(home: Path, uri: str | None = None) -> list[str]:
         if uri in (None, about.get("tracking_uri")):
             found[path.stem] = written
     return sorted(found, key=lambda name: (found[name], name))
-
-
-def tag(home: Path, name: str, tags: Mapping[str, str]) -> bool:
-    """Add tags to an entry that waits; return whether it does. Hold the lock of its cell."""
-    path = folder(home) / f"{name}.json"
-    try:
-        entry = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
-        return False
-    write_json(path, entry | {"tags": entry["tags"] | dict(tags)})
-    return True
 
 
 def forget(home: Path, name: str) -> None:
@@ -171,21 +167,23 @@ def _send(home: Path, tracker: Tracker, name: str) -> bool:
     if lock is None:  # its cell is just being recorded, by somebody who may be waiting for us
         return False
     try:
-        entry = json.loads(path.read_text("utf-8"))
-        run_id = write(tracker, entry)
-        _note(index / f"{key}.json", name, run_id)
+        entry, record = json.loads(path.read_text("utf-8")), index / f"{key}.json"
+        row = _lacking(record, entry)
+        run_id = write(tracker, entry | {"tags": entry["tags"] | sweep_tags(row.get("sweeps", ()))})
+        if row:
+            write_json(record, row | {"run_id": run_id})
         forget(home, name)
     finally:
         os.close(lock)
     return True
 
 
-def _note(record: Path, name: str, run_id: str) -> None:
-    """Tell the record of a cell which run is its; a cell that failed has none, nor has a curve."""
+def _lacking(record: Path, entry: Entry) -> dict[str, Any]:
+    """Return the row that lacks the run of this entry, empty where none does: a cell failed, or it is of a curve."""
     try:
-        known = json.loads(record.read_text("utf-8"))
+        row = dict(json.loads(record.read_text("utf-8")))
     except (OSError, ValueError):
-        return
-    if known.get("waiting") == name:
-        del known["waiting"]
-        write_json(record, known | {"run_id": run_id})
+        return {}
+    row.pop("waiting", None)  # of a version that told a row so
+    is_its = (row.get("attempt") or "first") == entry["tags"][ATTEMPT_TAG]
+    return row if is_its and row.get("run_id") is None else {}

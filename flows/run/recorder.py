@@ -46,9 +46,11 @@ class Recorder(ABC, Generic[AnyCell]):
     """Writes finished cells to MLflow and to an index, once each, however often a sweep is started.
 
     It does so in a thread of its own: a tracking server that is slow keeps no computation waiting. A run that cannot
-    be written is that cell's error, or where mlflow.yaml says so it waits in the spool (`flows.run.outbox`). A flow's
-    own recorder says what its rows and runs are.
+    be written is that cell's error, or where mlflow.yaml says so it waits in the outbox (`flows.run.outbox`). A
+    flow's own recorder says what its rows and runs are.
     """
+
+    has_runs = True  # whether each cell has a run of its own
 
     def __init__(self, home: Path, store: Store, index: Index, sweep: str, attempt: str = "") -> None:
         self.home, self.store, self.index = home, store, index
@@ -90,7 +92,7 @@ class Recorder(ABC, Generic[AnyCell]):
             CELL_TAG: cell.key,
             ATTEMPT_TAG: self.attempt or "first",
             "git.commit": self._commit,
-            **self._sweep_tags(),
+            **outbox.sweep_tags(self._sweeps),
         }
         corpus = self._corpus(cell)
         tags |= {data_tag(name): digest for name, digest in corpus.files.items()}
@@ -108,11 +110,15 @@ class Recorder(ABC, Generic[AnyCell]):
 
     def entry(self, cell: AnyCell, result: dict[str, Any]) -> outbox.Entry | None:
         """Return what MLflow is to hold of a cell that ended, None where it has no run of its own."""
-        if not self.tracker.settings.is_on:
+        if not self._is_tracked:
             return None
         is_whole = result["error"] is None and self.tracker.settings.log_predictions
         files = self.files(cell) if is_whole else self._traceback(cell) if result["error"] else {}
         return outbox.cell_entry(self.index.folder, result, self.tags(cell), files)
+
+    @property
+    def _is_tracked(self) -> bool:
+        return self.has_runs and self.tracker.settings.is_on
 
     def _traceback(self, cell: AnyCell) -> dict[str, Path]:
         """Return the file with the traceback of a failed cell, if there is one."""
@@ -261,8 +267,8 @@ class Recorder(ABC, Generic[AnyCell]):
             return None
         if self.attempt not in ("", record["attempt"]):
             return None
-        if name := record.get("waiting"):
-            return record if outbox.has(self.home, name) else None
+        if self._is_tracked and record["run_id"] is None:  # what it lacks waits, or is to be written
+            return record if outbox.has(self.home, f"{cell.key}-{record['attempt'] or 'first'}") else None
         # If the database was gone when this run began, so are the runs that were recorded before.
         return record if self._had_runs or record["created"] > self._begun else None
 
@@ -274,23 +280,13 @@ class Recorder(ABC, Generic[AnyCell]):
         """Tell whether a record has the metrics that its stored result has today."""
         return record.get("scored_by") == score.digest()
 
-    def _sweep_tags(self) -> dict[str, str]:
-        """Return one tag a sweep, for a run may be of several, and `sweep`, which MLflow's page groups runs by."""
-        own = {f"sweep.{sweep}": "1" for sweep in self._sweeps}
-        return own | ({"sweep": self._sweeps[-1]} if own else {})
-
     def _is_tagged(self, cell: AnyCell, record: dict[str, Any]) -> bool:
         """See that the recorded run carries this sweep's tags; False when somebody deleted the run."""
         if set(self._sweeps) <= set(record["sweeps"]):
             return True
-        tags = self._sweep_tags()
-        try:
-            if "waiting" in record:
-                is_there = outbox.tag(self.home, record["waiting"], tags)
-            elif not self.tracker.settings.is_on:
-                is_there = True
-            else:
-                is_there = self._asked(lambda: self.mlflow.tag(record["run_id"], tags))
+        run_id, tags = record["run_id"], outbox.sweep_tags(self._sweeps)
+        try:  # what waits is sent with the tags of its row
+            is_there = run_id is None or self._asked(lambda: self.mlflow.tag(run_id, tags))
         except Exception as problem:
             if not self._may_wait(problem):
                 raise
@@ -306,24 +302,15 @@ class Recorder(ABC, Generic[AnyCell]):
         record = result | self.kept(cell) | {"attempt": self.attempt, "sweeps": list(self._sweeps)}
         record |= {"tracking_uri": self.tracker.settings.tracking_uri, "created": time.time()}
         if known and known["metrics"] == result["metrics"]:
-            adopted = record | {
-                name: known[name] for name in ("run_id", "sweeps", "waiting") if name in known
-            }
+            adopted = record | {name: known[name] for name in ("run_id", "sweeps")}
             if self._is_tagged(cell, adopted):
                 self.index.put(cell, adopted)
                 return adopted
-        record |= self._published(cell, result)
+        entry = self.entry(cell, result)
+        record["run_id"] = self.write(entry) if entry else None
         if error is None:
             self.index.put(cell, record)
         return record
-
-    def _published(self, cell: AnyCell, result: dict[str, Any]) -> dict[str, Any]:
-        """Write the cell's run, if it has one; return what its record holds of it."""
-        entry = self.entry(cell, result)
-        if entry is None:
-            return {"run_id": None}
-        run_id = self.write(entry)
-        return {"run_id": run_id} | ({} if run_id else {"waiting": outbox.name_of(entry)})
 
 
 def announce(cell: BaseCell, result: dict[str, Any]) -> None:
