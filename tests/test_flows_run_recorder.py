@@ -129,9 +129,9 @@ def metrics_file(recorder: Recorder[Any], cell: BaseCell) -> Path:
 
 
 def references(number: int) -> dict[str, Reference]:
-    corpus = Reference("ingest", "tests.test_flows_recording:make_corpus", {})
+    corpus = Reference("ingest", "tests.test_flows_run_recorder:make_corpus", {})
     params = {"metrics": {"accuracy": 0.5 + number / 10}}
-    result = Reference("evaluate", "tests.test_flows_recording:make_metrics", params, {"corpus": corpus})
+    result = Reference("evaluate", "tests.test_flows_run_recorder:make_metrics", params, {"corpus": corpus})
     return {"ingest": corpus, "evaluate": result}
 
 
@@ -171,7 +171,7 @@ def made(name: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> Flow:
     monkeypatch.setattr(
         Recorder, "is_scored", lambda _, record, result: record["metrics"] == result.json("metrics")
     )
-    monkeypatch.setattr(f"flows.{name}.result_row", result_row)
+    monkeypatch.setattr(f"textbench.flows.{name}.result_row", result_row)
     monkeypatch.setattr(benchmark.SweepRecorder, "search", lambda *_: None)
     for kind in (benchmark.SweepRecorder, retrieval.RankingRecorder):
         monkeypatch.setattr(kind, "files", lambda self, cell: {"metrics": metrics_file(self, cell)})

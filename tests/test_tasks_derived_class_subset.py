@@ -29,7 +29,7 @@ def make_corpus(job: Job) -> None:
     )
 
 
-WHOLE = Reference("ingest", "tests.test_tasks_classes:make_corpus", {"dataset": "made"})
+WHOLE = Reference("ingest", "tests.test_tasks_derived_class_subset:make_corpus", {"dataset": "made"})
 SOME = class_subset.reference(WHOLE, ["blue", "red"])
 RULE = {"pattern": "[a-z]+"}
 

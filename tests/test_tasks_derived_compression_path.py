@@ -35,7 +35,7 @@ def make_corpus(job: Job) -> None:
 
 
 def test_each_step_is_a_model_of_the_path(tmp_path: Path) -> None:
-    corpus = Reference("ingest", "tests.test_tasks_compression_path:make_corpus", {})
+    corpus = Reference("ingest", "tests.test_tasks_derived_compression_path:make_corpus", {})
     vectors = vectorize.reference(corpus, {"pattern": "[a-z]+"}, True)
     store = Store(tmp_path, isolated=False)
     steps = store.open(stage.reference(corpus, vectors, COSTS)).json("path")

@@ -32,8 +32,8 @@ def make_features(job: Job) -> None:
         job.save_matrix(part, counts)
 
 
-CORPUS = Reference("classes", "tests.test_tasks_resamples:make_corpus", {})
-FEATURES = Reference("featurize", "tests.test_tasks_resamples:make_features", {})
+CORPUS = Reference("classes", "tests.test_tasks_derived_subsampled_error:make_corpus", {})
+FEATURES = Reference("featurize", "tests.test_tasks_derived_subsampled_error:make_features", {})
 
 
 def draws(folder: Path, *arguments: Any, **options: Any) -> Any:
