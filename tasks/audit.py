@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from textbench.tasks.datasets import Corpus
+from textbench.tasks.corpus import Corpus
 from textbench.tasks.storage.recipe import Reference, refer
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def reference(corpus: Reference) -> Reference:
 
 def compute(job: Job) -> None:
     """Audit the stored corpus."""
-    from textbench.tasks.ingest import read_corpus
+    from textbench.tasks.corpus import read_corpus
 
     job.save_json("audit", audit(read_corpus(job.open("corpus"))))
 

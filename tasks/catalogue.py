@@ -15,14 +15,13 @@ from types import ModuleType
 from typing import Any
 
 from textbench.tasks import InputError
-from textbench.tasks.storage.definitions import PACKAGE, PROJECT
+from textbench.tasks.storage.definitions import OWN, PACKAGE, PROJECT
 
 METHODS = PROJECT / "featurizers"
 DATASETS = PROJECT / "tasks" / "datasets"
 COLLECTIONS = PROJECT / "tasks" / "collections"
 RANKERS = PROJECT / "evaluation" / "rankers"
 MANY = 40  # names, from which on the nearest alone are said
-OWN = "method_"  # how the names of modules begin that are the user's files
 
 
 @dataclass(frozen=True)

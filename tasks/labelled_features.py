@@ -47,7 +47,7 @@ def reference(vectors: Reference, method: str, params: Mapping[str, Any], seed: 
 
 def compute(job: "Job") -> None:
     """Fit the method to the training documents and their classes; write what `tasks.featurize` writes."""
-    from textbench.tasks.ingest import read_targets
+    from textbench.tasks.corpus import read_targets
 
     vectors, params, seed = job.open("vectors"), job.params["params"], job.params["seed"]
     module = catalogue.method(job.params["method"]).load()

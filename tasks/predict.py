@@ -53,7 +53,7 @@ def features_of(vectors: Reference, choice: "Artifact") -> Reference | None:
 
 def compute(job: "Job") -> None:
     """Fit the classifier on the training documents and predict the test documents."""
-    from textbench.tasks.ingest import read_targets
+    from textbench.tasks.corpus import read_targets
 
     corpus = job.open("corpus")
     documents, build = training(job)
@@ -148,7 +148,7 @@ def _predict_several_labels(
     from textbench.evaluation.metrics.label_ranking import label_ranking_average_precision, precision_at_k
     from textbench.evaluation.metrics.multilabel import per_label
     from textbench.evaluation.probes.tuning import tune_thresholds
-    from textbench.tasks.ingest import label_lists
+    from textbench.tasks.corpus import label_lists
 
     documents, targets = test
     n_folds = max(2, job.open("choice").json("choice")["n_folds"])  # C had no folds where one document trains
@@ -178,7 +178,7 @@ def _predict_several_labels(
 
 def _documents(job: "Job", n_documents: int) -> dict[str, Any]:
     """Return the columns that say which document a row is of."""
-    from textbench.tasks.ingest import read_ids
+    from textbench.tasks.corpus import read_ids
 
     ids = read_ids(job.open("corpus"), "test")
     return {"document": range(n_documents)} | ({} if ids is None else {"id": ids})

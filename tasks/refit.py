@@ -34,8 +34,8 @@ def gather(job: "Job") -> None:
     import numpy as np
     from scipy.sparse import vstack
 
-    from textbench.tasks.datasets import Corpus
-    from textbench.tasks.ingest import KNOWN, read_corpus, write_corpus
+    from textbench.tasks.corpus import Corpus, read_corpus, write_corpus
+    from textbench.tasks.ingest import KNOWN
 
     given, about = read_corpus(job.open("corpus")), job.open("corpus").json("corpus")
     parts = (given.train_targets, given.test_targets)
@@ -54,7 +54,7 @@ def gather(job: "Job") -> None:
 
 def compute(job: "Job") -> None:
     """Fit the classifier to all documents; thresholds of several labels are settings, and stay those of the run."""
-    from textbench.tasks.ingest import read_targets
+    from textbench.tasks.corpus import read_targets
 
     documents, build = predict.training(job)
     targets, result = read_targets(job.open("corpus"), "train"), job.open("result")

@@ -26,7 +26,7 @@ def metrics(result: "Artifact") -> dict[str, float]:
     from textbench.evaluation.metrics.multilabel import score_multilabel
     from textbench.evaluation.metrics.query_by_example import QueryScores
     from textbench.evaluation.metrics.single_label import score_classes, score_labels, score_neighbours
-    from textbench.tasks.ingest import targets_of
+    from textbench.tasks.corpus import targets_of
 
     table, scores = result.table("predictions", ["target", "predicted"]), result.array("scores")
     n_labels = scores.shape[1]

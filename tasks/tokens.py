@@ -22,7 +22,7 @@ from textbench.tasks.stopwords import STOP_LISTS, stop_words
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-    from textbench.tasks.datasets import Corpus
+    from textbench.tasks.corpus import Corpus
 
 STEMMERS = ("none", "porter", "english")
 

@@ -15,8 +15,8 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from textbench.tasks import catalogue, featurize, tracebacks, tune
-from textbench.tasks.storage import isolate
+from textbench.tasks import catalogue, featurize, tune
+from textbench.tasks.storage import isolate, tracebacks
 from textbench.tasks.storage.recipe import Reference
 
 if TYPE_CHECKING:

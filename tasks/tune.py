@@ -140,7 +140,7 @@ def _score_classifier(job: "Job", rows: Any, targets: Any, arguments: dict[str, 
 def labelled(job: "Job") -> "tuple[np.ndarray | csr_matrix, np.ndarray | None]":
     """Return the training targets that the job may see, and the rows of their documents; None if it sees all."""
     from textbench.evaluation.probes.budgets import labelled_documents
-    from textbench.tasks.ingest import read_targets
+    from textbench.tasks.corpus import read_targets
 
     targets = read_targets(job.open("corpus"), "train")
     if not job.params["labels"]:
@@ -157,7 +157,7 @@ def held_out(job: "Job", rows: "np.ndarray | None") -> list[int] | None:
     """
     import numpy as np
 
-    from textbench.tasks.ingest import read_validation
+    from textbench.tasks.corpus import read_validation
 
     validation = read_validation(job.open("corpus"))
     if validation is None:

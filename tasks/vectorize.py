@@ -21,7 +21,7 @@ def reference(corpus: Reference, rule: Mapping[str, Any], transductive: bool) ->
 
 def compute(job: "Job") -> None:
     """Tokenise both parts under the rule; the vocabulary comes from training texts, or from both if transductive."""
-    from textbench.tasks.ingest import read_corpus
+    from textbench.tasks.corpus import read_corpus
     from textbench.tasks.tokens import TokenRule, vectorize
 
     corpus = read_corpus(job.open("corpus"))

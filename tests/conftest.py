@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -12,6 +13,9 @@ from hypothesis import HealthCheck, settings
 
 from textbench.flows.servers import prefect_server
 
+# The checkout is a package itself, so a test's module is called CHECKOUT.tests.test_...: a child that is spawned, and
+# looks up a function of one, finds it from here.
+sys.path.append(str(Path(__file__).resolve().parents[2]))
 HOME = Path(tempfile.mkdtemp(prefix="textbench-tests-"))
 # Prefect and MLflow read some of these when they are imported, so they are set before any test module is.
 QUIET = {

@@ -17,7 +17,7 @@ from scipy.sparse import issparse
 
 from tests.guard import no_hang
 from textbench.tasks import InputError
-from textbench.tasks.datasets import Corpus
+from textbench.tasks.corpus import Corpus
 from textbench.tasks.sources.user_data import MISSING, UserData, digest, load
 
 # What `load` imports is imported before, so that no example pays for it or is seen to write byte code.

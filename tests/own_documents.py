@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from textbench.tasks import InputError
-from textbench.tasks.datasets import Corpus
+from textbench.tasks.corpus import Corpus
 from textbench.tasks.sources.user_data import UserData, load
 
 DOCUMENTS = [("good film", "pos"), ("bad film", "neg"), ("", "neg"), ("fine, really\nfine", "pos")]

@@ -5,10 +5,10 @@ import pytest
 from scipy.sparse import csr_matrix, hstack
 from sklearn.svm import LinearSVC
 
+from textbench.evaluation.columns import full_columns
 from textbench.evaluation.probes import catalogue
 from textbench.evaluation.probes.catalogue import LinearSVMProbe, build_probe
 from textbench.evaluation.probes.linear import CONSTANT
-from textbench.evaluation.probes.solvers.choice import full_columns
 from textbench.evaluation.probes.solvers.dual_descent import GAP, DualPath
 
 Problem = tuple[csr_matrix, np.ndarray]

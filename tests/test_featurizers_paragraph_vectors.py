@@ -59,7 +59,7 @@ def test_another_seed_gives_other_vectors(module: ModuleType) -> None:
 def test_another_process_gives_the_same_bits() -> None:
     # gensim's own inference starts from Python's hash of a string, which every process seeds anew.
     source = (
-        "import numpy as np; from featurizers import pv_dbow; X = [np.arange(9, dtype=np.int32) % 5] * 6; "
+        "import numpy as np; from textbench.featurizers import pv_dbow; X = [np.arange(9, dtype=np.int32) % 5] * 6; "
         "method = pv_dbow.build(n_components=4, min_count=1, epochs=3, random_state=0).fit(X); "
         "print(method.transform(X[:1]).tobytes().hex())"
     )

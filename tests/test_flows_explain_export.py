@@ -22,7 +22,7 @@ from textbench.flows.results.index import Index
 from textbench.flows.results.rows import result_row
 from textbench.flows.results.runs import Run, find_run
 from textbench.tasks import InputError
-from textbench.tasks.ingest import read_corpus
+from textbench.tasks.corpus import read_corpus
 from textbench.tasks.storage.store import Store
 
 

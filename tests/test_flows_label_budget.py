@@ -18,7 +18,7 @@ from textbench.flows.plan.learning_curves import plan_curves, summarise, verdict
 from textbench.flows.plan.suites import parts, read_suite, suites
 from textbench.flows.results.index import Index
 from textbench.tasks import InputError, score
-from textbench.tasks.ingest import read_targets
+from textbench.tasks.corpus import read_targets
 from textbench.tasks.storage.store import Store
 
 CURVE = ("curve", "-d", "r8", "-m", "tfidf", "-m", "counts", "--budgets", "40,80", "--draws", "2")

@@ -22,8 +22,8 @@ from textbench.flows.results.leaderboard import FORMATS
 from textbench.flows.results.runs import command_of
 from textbench.flows.results.summary import latest, summarise
 from textbench.flows.results.winner import verdicts
-from textbench.tasks import InputError, ingest
-from textbench.tasks.datasets import Corpus
+from textbench.tasks import InputError
+from textbench.tasks.corpus import Corpus, documents_sha256, identity
 from textbench.tasks.sources.user_data import UserData, load, reference
 from textbench.tasks.storage.store import Store
 
@@ -131,7 +131,7 @@ def test_an_estimate_is_from_runs_of_the_same_documents(tmp_path: Path) -> None:
     home, store = tmp_path / "home", Store(tmp_path / "home" / "store", isolated=False)
     run(home, "tfidf", GOOD, seconds={"tune": 50.0})
     assert estimate([cell], store, Index(home).rows()) == [None]
-    corpus = ingest.identity(store.open(cell.references["ingest"]))
+    corpus = identity(store.open(cell.references["ingest"]))
     one_label(
         home,
         "data",
@@ -153,7 +153,7 @@ def test_the_content_alone_makes_the_sha256(tmp_path: Path) -> None:
     lines.write_text("".join(json.dumps({"text": t, "label": a, "topic": b}) + "\n" for t, a, b in texts))
     own = UserData(str(table))
     found = [
-        ingest.documents_sha256(load(one))
+        documents_sha256(load(one))
         for one in (own, UserData(str(lines)), replace(own, test_size=0.5), replace(own, label_column="topic"),
                     replace(own, seed=1))
     ]  # fmt: skip
@@ -166,12 +166,12 @@ def test_a_stored_corpus_tells_its_content(tmp_path: Path) -> None:
     path.write_text(CSV)
     stored = Store(tmp_path / "store", isolated=False).open(reference(UserData(str(path))))
     whole = load(UserData(str(path)))
-    known = {"documents_sha256": ingest.documents_sha256(whole), "n_train": 14, "n_test": 6, "n_labels": 2}
-    assert ingest.identity(stored) == known
+    known = {"documents_sha256": documents_sha256(whole), "n_train": 14, "n_test": 6, "n_labels": 2}
+    assert identity(stored) == known
     # As an earlier version wrote it: worked out from the documents.
     about = stored.folder / "corpus.json"
     about.write_text(json.dumps({k: v for k, v in stored.json("corpus").items() if k not in known}))
-    assert ingest.identity(stored) == known
+    assert identity(stored) == known
 
 
 def test_the_sha256_by_hand() -> None:
@@ -187,8 +187,8 @@ def test_the_sha256_by_hand() -> None:
     expected = number(2) + piece(b"x") + piece(b"y")
     expected += number(2) + piece(b"a") + piece(b"bc") + targets(0, 1)
     expected += number(1) + piece(b"d") + targets(1)
-    assert ingest.documents_sha256(corpus()) == hashlib.sha256(expected).hexdigest()
-    assert ingest.documents_sha256(corpus(name="other", notes="else")) == hashlib.sha256(expected).hexdigest()
+    assert documents_sha256(corpus()) == hashlib.sha256(expected).hexdigest()
+    assert documents_sha256(corpus(name="other", notes="else")) == hashlib.sha256(expected).hexdigest()
 
 
 def test_what_differs_in_content_differs_in_sha256() -> None:
@@ -199,7 +199,7 @@ def test_what_differs_in_content_differs_in_sha256() -> None:
         {"train_texts": ["a"], "train_targets": np.array([0]), "test_texts": ["bc", "d"],
          "test_targets": np.array([1, 1])},
     ]  # fmt: skip
-    assert len({ingest.documents_sha256(corpus(**change)) for change in changes}) == len(changes)
+    assert len({documents_sha256(corpus(**change)) for change in changes}) == len(changes)
 
 
 texts = st.lists(st.text(max_size=3), min_size=1, max_size=3)
@@ -210,7 +210,7 @@ texts = st.lists(st.text(max_size=3), min_size=1, max_size=3)
 def test_no_two_contents_collide(a: list[str], b: list[str], c: list[str], d: list[str]) -> None:
     """Texts that join to the same string, or move from one part to the other, are other documents."""
     one, other = (
-        ingest.documents_sha256(corpus(
+        documents_sha256(corpus(
             train_texts=train, train_targets=np.zeros(len(train), np.int64),
             test_texts=test, test_targets=np.zeros(len(test), np.int64),
         ))
@@ -232,7 +232,7 @@ def test_data_is_called_what_it_is_to_be_called(tmp_path: Path) -> None:
     own = UserData(str(path))
     named = load(replace(own, name="stories"))
     assert named.name == "stories"
-    assert ingest.documents_sha256(named) == ingest.documents_sha256(load(own))
+    assert documents_sha256(named) == documents_sha256(load(own))
     home = tmp_path / "home"
     places = [reference(replace(own, name=name)) for name in (None, "stories")]
     assert len({documents_in(home, place) for place in places}) == 1

@@ -13,6 +13,7 @@ from textbench.flows.plan.cell import Request, plan
 from textbench.flows.referee import recorded_audits
 from textbench.flows.referee.ledger import COLUMNS, MEASURED, _ceilings, choose, ledger
 from textbench.tasks import catalogue, featurize, ingest
+from textbench.tasks.corpus import read_corpus, read_targets
 from textbench.tasks.storage.store import Store
 
 
@@ -21,7 +22,7 @@ def test_the_ceilings_of_the_real_documents(
 ) -> None:
     """No list of 5 labels holds more of a document's than it has; what SCDV's table 3 prints is above that."""
     entries = ledger(tmp_path, choose("scdv-2017/table-3"))
-    corpus = ingest.read_corpus(Store(tmp_path / "store").open(ingest.reference("reuters-random70")))
+    corpus = read_corpus(Store(tmp_path / "store").open(ingest.reference("reuters-random70")))
     n_labels = np.asarray(corpus.test_targets.sum(axis=1)).ravel()
     gains = 1 / np.log2(np.arange(2, 7))
     bounds = {
@@ -98,9 +99,9 @@ def test_recorded_figures_are_found_again(ids: tuple[str, ...], data_dir: Path, 
     if not method.is_classifier:
         train, test = model.fit_transform(train), model.transform(test)
         model = build_probe(str(cell.probe), settings.pop("C"), 0, **settings)
-    truth = ingest.read_targets(corpus, "test")
-    right = model.fit(train, ingest.read_targets(corpus, "train")).predict(test) == truth
-    classes = ingest.read_corpus(corpus).target_names
+    truth = read_targets(corpus, "test")
+    right = model.fit(train, read_targets(corpus, "train")).predict(test) == truth
+    classes = read_corpus(corpus).target_names
     for id_ in ids:
         metric, _, one = str(claims[id_].metric).partition(":")
         assert metric == ("recall" if one else "accuracy")

@@ -25,8 +25,8 @@ from textbench.tasks import InputError
 START = """
 import sys
 from pathlib import Path
-from flows import server
-info = server.start(Path(sys.argv[1]))
+from textbench.flows.servers import prefect_server
+info = prefect_server.start(Path(sys.argv[1]))
 print(info.pid, info.started_here)
 """
 

@@ -8,7 +8,7 @@ from scipy.sparse import csr_matrix
 
 from textbench.tasks import catalogue
 from textbench.tasks.audit import audit
-from textbench.tasks.datasets import Corpus
+from textbench.tasks.corpus import Corpus
 
 
 def _corpus(train: list[tuple[str, int]], test: list[tuple[str, int]]) -> Corpus:

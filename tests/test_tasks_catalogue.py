@@ -88,7 +88,7 @@ def test_constants_agree_with_the_imported_modules() -> None:
 
 def test_listing_imports_no_method() -> None:
     source = (
-        "import sys\nfrom tasks import catalogue\n"
+        "import sys\nfrom textbench.tasks import catalogue\n"
         "for e in [*catalogue.methods().values(), *catalogue.datasets().values()]:\n"
         "    e.description, e.is_seeded, e.constant('INPUT')\n"
         "slow = ('textbench.featurizers', 'textbench.tasks.datasets', 'sklearn')\n"

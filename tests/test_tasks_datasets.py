@@ -12,7 +12,8 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from textbench.tasks import InputError, catalogue
-from textbench.tasks.datasets import Corpus, _cachopo
+from textbench.tasks.corpus import Corpus
+from textbench.tasks.datasets import _cachopo
 from textbench.tasks.tokens import RULES
 
 # A part: documents; the first, middle and last one (label, start, sha1 of the whole text); documents a class.

@@ -8,7 +8,8 @@ import pytest
 
 from tests.pins import PINS
 from textbench.tasks import catalogue
-from textbench.tasks.datasets import Corpus, _newsgroups, _reuters
+from textbench.tasks.corpus import Corpus
+from textbench.tasks.datasets import _newsgroups, _reuters
 from textbench.tasks.sources import archives
 from textbench.tasks.tokens import RULES
 

@@ -9,9 +9,8 @@ import pytest
 from textbench.featurizers.lz77 import ACCEPTS, READS_LABELS, Lz77
 from textbench.flows.plan.cell import Request, plan
 from textbench.tasks import InputError, featurize, labelled_features, vectorize
-from textbench.tasks.datasets import Corpus
+from textbench.tasks.corpus import Corpus, read_corpus, read_targets, write_corpus
 from textbench.tasks.derived import class_subset
-from textbench.tasks.ingest import read_corpus, read_targets, write_corpus
 from textbench.tasks.storage.recipe import Reference
 from textbench.tasks.storage.store import Job, Store
 

@@ -6,9 +6,8 @@ import numpy as np
 
 from textbench.featurizers.compressive import compression_path
 from textbench.tasks import vectorize
-from textbench.tasks.datasets import Corpus
+from textbench.tasks.corpus import Corpus, write_corpus
 from textbench.tasks.derived import compression_path as stage
-from textbench.tasks.ingest import write_corpus
 from textbench.tasks.storage.recipe import Reference
 from textbench.tasks.storage.store import Job, Store
 

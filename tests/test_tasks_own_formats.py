@@ -16,7 +16,7 @@ from pyarrow import parquet
 from tests import own_documents
 from tests.own_documents import read, refusal
 from textbench.tasks import InputError
-from textbench.tasks.ingest import read_corpus
+from textbench.tasks.corpus import read_corpus
 from textbench.tasks.sources.user_data import MISSING, UserData, reference
 from textbench.tasks.storage.store import Store
 

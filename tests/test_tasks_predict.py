@@ -17,7 +17,7 @@ from textbench.evaluation.metrics.single_label import METRICS, score_labels
 from textbench.evaluation.probes.catalogue import PROBES, build_probe, probe_class
 from textbench.evaluation.probes.tuning import tune_thresholds
 from textbench.tasks import ingest, predict, score
-from textbench.tasks.datasets import Corpus
+from textbench.tasks.corpus import Corpus, label_lists, read_corpus, read_targets
 from textbench.tasks.featurize import load_arrays
 from textbench.tasks.storage.store import Artifact, Job
 
@@ -92,10 +92,10 @@ def test_a_corpus_is_read_back_as_it_was(
 ) -> None:
     desk = Desk(tmp_path, several, "linear-svm")
     artifact = desk.corpus(monkeypatch)
-    read = ingest.read_corpus(artifact)
+    read = read_corpus(artifact)
     assert read.test_texts == [f"test {i}" for i in range(40)]
     for part, (_, targets) in {"train": desk.train, "test": desk.test}.items():
-        for found in (ingest.read_targets(artifact, part), getattr(read, f"{part}_targets")):
+        for found in (read_targets(artifact, part), getattr(read, f"{part}_targets")):
             assert found.dtype == targets.dtype
             assert type(found) is type(targets)
             assert found.shape == targets.shape
@@ -108,11 +108,11 @@ def test_lists_of_labels(rows: list[list[int]], tmp_path: Path) -> None:
     explicit = indicator.copy()
     explicit.data[:1] = 0  # a stored zero is no label
     for given in (indicator, explicit):
-        column = ingest.label_lists(given)
+        column = label_lists(given)
         assert column.to_pylist() == [np.flatnonzero(row).tolist() for row in given.toarray()]
         pyarrow.parquet.write_table(pyarrow.table({"target": column}), tmp_path / "train.parquet")
         (tmp_path / "corpus.json").write_text(json.dumps({"target_names": ["a", "b", "c"]}))
-        read = ingest.read_targets(Artifact(tmp_path, {}), "train")
+        read = read_targets(Artifact(tmp_path, {}), "train")
         np.testing.assert_array_equal(read.toarray(), given.toarray())
 
 

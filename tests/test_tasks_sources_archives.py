@@ -323,7 +323,7 @@ def test_a_cache_that_cannot_be_written_to(
 FIND = """
 import sys
 from pathlib import Path
-from tasks import archives
+from textbench.tasks.sources import archives
 archives._cache_folder = lambda: Path(sys.argv[1])
 print(archives.find(eval(sys.argv[2], {"Archive": archives.Archive})))
 """

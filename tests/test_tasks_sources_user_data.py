@@ -20,7 +20,7 @@ from scipy.sparse import csr_matrix
 from tests import own_documents
 from tests.own_documents import CSV, DOCUMENTS, TWO_PARTS, pairs, read, texts_of_jsonl
 from textbench.tasks import InputError
-from textbench.tasks.datasets import Corpus
+from textbench.tasks.corpus import Corpus
 from textbench.tasks.sources.user_data import UserData, data_name, digest
 
 Write = Callable[..., Path]

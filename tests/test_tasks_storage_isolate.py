@@ -167,7 +167,7 @@ def test_what_a_child_prints_does_no_harm() -> None:
 def test_a_child_dies_with_a_parent_that_is_killed(tmp_path: Path) -> None:
     file = tmp_path / "pid"
     payload = {"file": str(file), "seconds": 60}
-    source = f"from tasks import isolate; isolate.run('tests.plumbing:sleep', {payload!r})"
+    source = f"from textbench.tasks.storage import isolate; isolate.run('tests.plumbing:sleep', {payload!r})"
     parent = subprocess.Popen([sys.executable, "-c", source])
     try:
         child, server = pids_in(file)

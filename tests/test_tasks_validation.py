@@ -12,7 +12,7 @@ from textbench.evaluation.probes import tuning
 from textbench.evaluation.probes.catalogue import build_probe
 from textbench.evaluation.probes.tuning import best_threshold, tune_thresholds
 from textbench.tasks import featurize, predict, tune
-from textbench.tasks.ingest import read_targets, read_validation
+from textbench.tasks.corpus import read_targets, read_validation
 from textbench.tasks.sources.user_data import UserData
 from textbench.tasks.sources.user_data import reference as own
 from textbench.tasks.storage.recipe import Reference

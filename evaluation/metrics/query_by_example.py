@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from textbench.evaluation.probes.solvers.choice import full_columns
+from textbench.evaluation.columns import full_columns
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

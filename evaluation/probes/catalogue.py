@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from textbench.evaluation.columns import full_columns
 from textbench.evaluation.probes.linear import LinearProbe, check_documents
 from textbench.evaluation.probes.solvers.choice import (
     Solver,
     choose_logistic_solver,
     choose_solver,
-    full_columns,
 )
 from textbench.evaluation.probes.wide import ElasticNetProbe
 

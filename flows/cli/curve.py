@@ -156,7 +156,7 @@ def fitted(home: Path, part: "Part") -> "Part":
     from dataclasses import replace
 
     from textbench.flows.plan.learning_curves import plan_curves
-    from textbench.tasks.ingest import read_targets
+    from textbench.tasks.corpus import read_targets
     from textbench.tasks.storage.store import Store
 
     cells = plan_curves(part.request, part.budgets[:1], 1)
@@ -176,7 +176,7 @@ def plan_and_check(home: Path, part: "Part", metric: str | None = None) -> "list
     from textbench.flows.plan.checks import check_shown_metric
     from textbench.flows.plan.learning_curves import plan_curves
     from textbench.tasks import catalogue
-    from textbench.tasks.ingest import read_targets
+    from textbench.tasks.corpus import read_targets
     from textbench.tasks.storage.store import Store
 
     cells = plan_curves(part.request, part.budgets, part.draws, stratified=part.stratified)

@@ -58,6 +58,7 @@ def require_data(home: Path, cells: "list[Cell]") -> None:
     """
     from textbench.flows.plan.checks import check_tuning_metric, check_validation
     from textbench.tasks import ingest, method_files
+    from textbench.tasks.corpus import read_corpus
     from textbench.tasks.storage.remote import check_databases
     from textbench.tasks.storage.store import Store
     from textbench.tasks.tokens import TokenRule, check_tokens
@@ -78,7 +79,7 @@ def require_data(home: Path, cells: "list[Cell]") -> None:
             continue
         try:
             ingest.ensure(store, corpus)
-            found = ingest.read_corpus(store.open(corpus))
+            found = read_corpus(store.open(corpus))
         except OSError:
             continue  # not the documents' fault: the cells say so, each for itself
         check_tokens(cell.dataset, found, TokenRule(**vectors.params["rule"]))

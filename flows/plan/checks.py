@@ -12,7 +12,7 @@ from textbench.tasks.featurize import INPUTS, PREFIX
 from textbench.tasks.storage.definitions import PACKAGE
 
 if TYPE_CHECKING:
-    from textbench.tasks.datasets import Corpus
+    from textbench.tasks.corpus import Corpus
 
 MAX_SEED = 2**32 - 1
 

@@ -14,7 +14,8 @@ from typing import Any
 
 from textbench.flows.plan import dataset_numbers
 from textbench.flows.tables.words import counted
-from textbench.tasks import InputError, catalogue, ingest
+from textbench.tasks import InputError, catalogue
+from textbench.tasks.corpus import identity
 from textbench.tasks.storage.files import META, Damaged, read_meta
 from textbench.tasks.storage.recipe import Reference, canonical_json
 from textbench.tasks.storage.store import Artifact, Store
@@ -175,10 +176,10 @@ def documents_in(home: Path, corpus: Reference) -> str:
 
 
 def stored_identity(store: Store, corpus: Reference) -> dict[str, Any] | None:
-    """Return what tells documents from others (`tasks.ingest.identity`), None where they are not stored."""
+    """Return what tells documents from others (`tasks.corpus.identity`), None where they are not stored."""
     try:
         folder = store.folder(corpus)
-        return ingest.identity(Artifact(folder, read_meta(folder / META)))
+        return identity(Artifact(folder, read_meta(folder / META)))
     except (OSError, Damaged, ValueError):
         return None
 

@@ -8,7 +8,7 @@ from textbench.flows.plan.corpora import newest
 from textbench.flows.results.index import Index
 from textbench.flows.results.runs import Run
 from textbench.tasks import catalogue
-from textbench.tasks.ingest import read_corpus
+from textbench.tasks.corpus import read_corpus
 
 
 def costs(run: Run) -> dict[str, Any]:

@@ -46,7 +46,7 @@ def empty_row(
 ) -> dict[str, Any]:
     """Return a square as a row with no result yet, or with the error that took its place.
 
-    Its recorder fills in `corpus`, what tells its documents from others (`tasks.ingest.identity`).
+    Its recorder fills in `corpus`, what tells its documents from others (`tasks.corpus.identity`).
     """
     return {
         "dataset": square.dataset,

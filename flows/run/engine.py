@@ -18,8 +18,8 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from textbench.flows.plan.base_cell import BaseCell
 from textbench.flows.run.scheduler import AnyCell, Scheduler
-from textbench.tasks import tracebacks
 from textbench.tasks.stages import STAGES
+from textbench.tasks.storage import tracebacks
 from textbench.tasks.storage.cluster import Cluster, digest
 from textbench.tasks.storage.isolate import CellError, n_cores, n_jobs
 from textbench.tasks.storage.recipe import Reference

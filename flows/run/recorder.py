@@ -16,7 +16,9 @@ from textbench.flows.results.index import Index
 from textbench.flows.run import outbox
 from textbench.flows.run.engine import AnyCell
 from textbench.flows.tables.words import counted
-from textbench.tasks import ingest, score, tracebacks
+from textbench.tasks import score
+from textbench.tasks.corpus import identity
+from textbench.tasks.storage import tracebacks
 from textbench.tasks.storage.isolate import warm
 from textbench.tasks.storage.locks import locked
 from textbench.tasks.storage.store import Artifact, Store
@@ -105,7 +107,7 @@ class Recorder(ABC, Generic[AnyCell]):
             if not self.store.has(reference) and self.store.remote is None:
                 return _Corpus({}, None)
             stored = self.store.open(reference)
-            self._corpora[reference.key] = _Corpus(stored.json("corpus")["sha256"], ingest.identity(stored))
+            self._corpora[reference.key] = _Corpus(stored.json("corpus")["sha256"], identity(stored))
         return self._corpora[reference.key]
 
     def entry(self, cell: AnyCell, result: dict[str, Any]) -> outbox.Entry | None:

@@ -4,7 +4,8 @@ Headers (From, Organization, NNTP-Posting-Host, ...) tell the group by who write
 15 points of accuracy against `20ng-stripped`. The form that SCDV (EMNLP 2017) and most papers use.
 """
 
-from textbench.tasks.datasets import Corpus, _newsgroups
+from textbench.tasks.corpus import Corpus
+from textbench.tasks.datasets import _newsgroups
 
 SOURCE = _newsgroups.SOURCE
 SHA256 = _newsgroups.SHA256

@@ -4,7 +4,8 @@ The by-date split without attachments, PGP keys, some duplicates, and the messag
 the headers only the subject is kept; footers and quotes are kept.
 """
 
-from textbench.tasks.datasets import Corpus, _cachopo
+from textbench.tasks.corpus import Corpus
+from textbench.tasks.datasets import _cachopo
 
 SOURCE = _cachopo.SOURCE
 SHA256 = {

@@ -4,7 +4,8 @@ Stripped by scikit-learn's rules, in its order: headers, footers, quotes. 215 te
 they are kept and count as any other.
 """
 
-from textbench.tasks.datasets import Corpus, _newsgroups
+from textbench.tasks.corpus import Corpus
+from textbench.tasks.datasets import _newsgroups
 
 SOURCE = _newsgroups.SOURCE
 SHA256 = _newsgroups.SHA256

@@ -3,7 +3,8 @@
 Of the headers only the subject is kept, without its name; footers and quotes are kept.
 """
 
-from textbench.tasks.datasets import Corpus, _newsgroups
+from textbench.tasks.corpus import Corpus
+from textbench.tasks.datasets import _newsgroups
 
 SOURCE = _newsgroups.SOURCE
 SHA256 = _newsgroups.SHA256

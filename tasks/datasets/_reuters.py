@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from textbench.tasks import InputError
-from textbench.tasks.datasets import Corpus
+from textbench.tasks.corpus import Corpus
 from textbench.tasks.sources import archives
 
 if TYPE_CHECKING:

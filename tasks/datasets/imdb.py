@@ -8,7 +8,7 @@ copies were not removed: 123 training texts are also test texts.
 import numpy as np
 
 from textbench.tasks import InputError
-from textbench.tasks.datasets import Corpus
+from textbench.tasks.corpus import Corpus
 from textbench.tasks.sources import archives
 
 ARCHIVE = archives.Archive(

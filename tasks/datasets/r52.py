@@ -3,7 +3,8 @@
 ModApte split, documents with exactly one topic, the topics that occur in both training and test documents.
 """
 
-from textbench.tasks.datasets import Corpus, _cachopo
+from textbench.tasks.corpus import Corpus
+from textbench.tasks.datasets import _cachopo
 
 SOURCE = _cachopo.SOURCE
 SHA256 = {

@@ -4,7 +4,8 @@ ModApte split. 65 classes, of which 58 have a training document and 51 one in bo
 are of a class that is never seen in training. The Reuters of dCoT (CIKM 2012).
 """
 
-from textbench.tasks.datasets import Corpus, _reuters
+from textbench.tasks.corpus import Corpus
+from textbench.tasks.datasets import _reuters
 
 SOURCE = _reuters.SOURCE
 SHA256 = _reuters.SHA256

@@ -3,7 +3,8 @@
 ModApte split; the topics with a training and a test document, and the documents with at least one of them.
 """
 
-from textbench.tasks.datasets import Corpus, _reuters
+from textbench.tasks.corpus import Corpus
+from textbench.tasks.datasets import _reuters
 
 SOURCE = _reuters.SOURCE
 SHA256 = _reuters.SHA256

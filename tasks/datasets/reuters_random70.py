@@ -6,7 +6,8 @@ walked the files, which cannot be recovered: here it is the order of the files a
 the split has the published sizes but other members. Stories that occur twice fall into both parts at times.
 """
 
-from textbench.tasks.datasets import Corpus, _reuters
+from textbench.tasks.corpus import Corpus
+from textbench.tasks.datasets import _reuters
 
 SOURCE = _reuters.SOURCE
 SHA256 = _reuters.SHA256

@@ -30,8 +30,7 @@ def compute(job: "Job") -> None:
     import numpy as np
 
     from textbench.tasks.catalogue import nearest
-    from textbench.tasks.datasets import Corpus
-    from textbench.tasks.ingest import read_corpus, write_corpus
+    from textbench.tasks.corpus import Corpus, read_corpus, write_corpus
 
     whole, names = read_corpus(job.open("corpus")), job.params["names"]
     if whole.train_targets.ndim == 2:

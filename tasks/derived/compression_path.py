@@ -40,7 +40,7 @@ def reference(
 
 def compute(job: "Job") -> None:
     """Compress along the path and score the features of each step."""
-    from textbench.tasks.ingest import read_targets
+    from textbench.tasks.corpus import read_targets
 
     corpus, vectors = job.open("corpus"), job.open("vectors")
     module = catalogue.method(METHOD).load()

@@ -40,7 +40,7 @@ def compute(job: "Job") -> None:
     import numpy as np
     import scipy.sparse as sp
 
-    from textbench.tasks.ingest import read_targets
+    from textbench.tasks.corpus import read_targets
 
     corpus, features = job.open("corpus"), job.open("features")
     X = sp.vstack([features.matrix(part) for part in ("train", "test")], format="csr")

@@ -52,7 +52,7 @@ def compute(job: "Job") -> None:
     import numpy as np
 
     from textbench.evaluation.probes.budgets import labelled_documents
-    from textbench.tasks.ingest import read_targets
+    from textbench.tasks.corpus import read_targets
 
     corpus, features = job.open("corpus"), job.open("features")
     X, X_test = (features.matrix(part).astype(np.float64) for part in ("train", "test"))

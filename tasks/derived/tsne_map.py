@@ -45,7 +45,7 @@ def compute(job: "Job") -> None:
     import numpy as np
     from sklearn.manifold import TSNE
 
-    from textbench.tasks.ingest import read_targets
+    from textbench.tasks.corpus import read_targets
 
     seed, n_neighbours = job.params["seed"], job.params["n_neighbours"]
     targets = read_targets(job.open("corpus"), "test")

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import numpy as np
     from scipy.sparse import csr_matrix
 
-    from textbench.tasks.datasets import Corpus
+    from textbench.tasks.corpus import Corpus
     from textbench.tasks.storage.store import Job
 
 log = logging.getLogger("textbench.store")
@@ -161,7 +161,7 @@ def reference(own: UserData) -> Reference:
 
 def compute(job: Job) -> None:
     """Read the user's documents and write them as a corpus."""
-    from textbench.tasks.ingest import write_corpus
+    from textbench.tasks.corpus import write_corpus
 
     own = UserData(**job.params["own"])
     about = {"source": own.path, "sha256": {Path(own.path).name: job.params["digest"]}}
@@ -201,7 +201,7 @@ def load(own: UserData, sha256: str | None = None) -> Corpus:
     """
     import numpy as np
 
-    from textbench.tasks.datasets import Corpus
+    from textbench.tasks.corpus import Corpus
 
     own.check()
     path = Path(own.path)

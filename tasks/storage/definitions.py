@@ -37,6 +37,7 @@ from textbench.tasks.storage.shapes import (
 PROJECT = Path(__file__).resolve().parents[2]
 PACKAGE = "textbench"  # the name under which the project is imported
 ROOMS = ("flows", "tasks", "featurizers", "evaluation")  # its folders
+OWN = "method_"  # how the names of modules begin that are the user's files
 # These find, move, measure and name content; they do not shape it.
 APART = frozenset(
     {
@@ -49,6 +50,7 @@ APART = frozenset(
         "textbench.tasks.storage.recipe",
         "textbench.tasks.storage.definitions",
         "textbench.tasks.storage.shapes",
+        "textbench.tasks.storage.tracebacks",
         "textbench.tasks.sources.download",
         "textbench.tasks.catalogue",
     }

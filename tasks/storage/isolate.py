@@ -25,8 +25,8 @@ from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from textbench.tasks import InputError, tracebacks
-from textbench.tasks.storage import cluster
+from textbench.tasks import InputError
+from textbench.tasks.storage import cluster, tracebacks
 
 PRELOAD = [
     "__main__",

@@ -36,7 +36,7 @@ ATTEMPT_TAG = "textbench.attempt"
 RUN_TAG = "textbench.run"  # of a trial: the run it belongs to
 ERROR_TAG = "error"
 DATA_TAG = "sha256."  # and the name of a file of the data set
-CORPUS_TAG = "corpus."  # and what tells the documents from others: `tasks.ingest.identity`
+CORPUS_TAG = "corpus."  # and what tells the documents from others: `tasks.corpus.identity`
 KIND_TAG = "kind"  # of what is no cell of a sweep
 RETRIEVAL = "retrieval"  # the kind of rankings
 REPORTS = "textbench-reports"  # the experiment of reports and suites: what is made of runs
@@ -421,7 +421,7 @@ def _as_row(run: Any) -> dict[str, Any]:
 
 
 def _corpus_of(tags: Tags) -> dict[str, Any] | None:
-    """Return what tells a run's documents from others (`tasks.ingest.identity`); None for runs of earlier versions."""
+    """Return what tells a run's documents from others (`tasks.corpus.identity`); None for runs of earlier versions."""
     found = {n.removeprefix(CORPUS_TAG): v for n, v in tags.items() if n.startswith(CORPUS_TAG)}
     return {n: v if n == "documents_sha256" else int(v) for n, v in found.items()} or None
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from textbench.evaluation.columns import full_columns
+
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
@@ -24,10 +26,6 @@ MANY = 250
 UNEVEN = 1000
 # As MANY, for logistic regression: its steps are shared by all labels.
 MANY_LOGISTIC = 150
-# A column that more than this share of the documents has is full: as a column of a float32 array it takes at most
-# twice the memory of its csr entries.
-FULL = 0.25
-
 Solver = Literal["primal", "gram", "descent", "liblinear"]
 
 
@@ -53,13 +51,6 @@ def choose_logistic_solver(X: "np.ndarray | csr_matrix") -> Solver:
     n_values = np.count_nonzero(X) if isinstance(X, np.ndarray) else X.nnz
     is_worth = n_values >= LARGE and n_values > MANY_LOGISTIC * n_documents and n_documents <= MOST
     return "gram" if is_worth else "liblinear"
-
-
-def full_columns(X: "np.ndarray | csr_matrix", share: float = FULL) -> np.ndarray:
-    """Which columns more than this share of the documents have, bools (n_features,)."""
-    if isinstance(X, np.ndarray):
-        return np.count_nonzero(X, axis=0) > share * len(X)
-    return np.bincount(X.indices, minlength=X.shape[1]) > share * X.shape[0]
 
 
 def _uneven(X: "np.ndarray | csr_matrix") -> bool:

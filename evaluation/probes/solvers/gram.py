@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.linalg import blas
 
-from textbench.evaluation.probes.solvers.choice import full_columns
+from textbench.evaluation.columns import full_columns
 from textbench.evaluation.probes.solvers.finite_newton import MAX_STEPS, NewtonPath, Solution
 from textbench.evaluation.probes.solvers.logistic_newton import LogisticNewton
 

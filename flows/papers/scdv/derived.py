@@ -140,7 +140,7 @@ def figure_5(home: Path) -> Exhibit | None:
     """Test documents in the plane, by SCDV and by paragraph vectors."""
     import numpy as np
 
-    from textbench.tasks.ingest import read_targets
+    from textbench.tasks.corpus import read_targets
     from textbench.tasks.storage.store import Store
 
     store = Store(home / "store", isolated=False)

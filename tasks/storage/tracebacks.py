@@ -5,7 +5,7 @@ from pathlib import Path
 from types import TracebackType
 
 from textbench.tasks import InputError
-from textbench.tasks.catalogue import OWN
+from textbench.tasks.storage.definitions import OWN, PACKAGE
 
 FOLDER = "tracebacks"  # of the results folder
 MAX_CHARACTERS = 20_000
@@ -33,7 +33,7 @@ def of(error: BaseException) -> str:
 def _from_method(begin: TracebackType | None) -> TracebackType | None:
     frames = begin
     while frames is not None:
-        if str(frames.tb_frame.f_globals.get("__name__")).startswith(("featurizers.", OWN)):
+        if str(frames.tb_frame.f_globals.get("__name__")).startswith((f"{PACKAGE}.featurizers.", OWN)):
             return frames
         frames = frames.tb_next
     return begin
