@@ -23,11 +23,18 @@ It may also hold
 - `NEEDS = ("word_vectors",)`: `fit` and `fit_transform` then take `word_vectors=`, float32 (n_terms,
   n_dimensions), row i for term i, zero for a term that has no vector. They are an artifact that all methods of
   a run share; parameters of a run that begin with `word_vectors__` go to their training;
+- `USES_LABELS = True`: a representation whose `fit(X, y)` and `fit_transform(X, y)` learn from labels. X are the
+  training documents whose labels may be seen (those of a label budget, or all), whatever the protocol: neither other
+  training documents nor test documents. y are their labels: ints (n_documents,) from 0, of which some may be missing,
+  or where documents have several labels an indicator, csr int8 (n_documents, n_labels). `fit` raises ValueError
+  without y, or where it cannot learn from it. Tuning fits the method anew in every fold, to the fold's training
+  documents alone. A method that uses labels with some values of a parameter, not with its default, says which:
+  `USES_LABELS = {"order": ("by_class",)}`. Every table marks it, and no other may learn from y;
 - `MAX_N = 2`: the counts are those of single terms and of pairs of neighbours;
 - `PAPER = "scdv-2017"`: whose faithful protocol it follows where a data set has several;
 - `ROLE = "classifier"`: `build` returns a scikit-learn classifier, which takes the probe's place and sees the
-  labels of its budget alone: `fit(X, y)`, y ints (n_documents,) or an indicator (n_documents, n_labels), csr or
-  dense, `predict`, `decision_function`, `classes_`, and `to_arrays`/`from_arrays` as below.
+  labels of its budget alone: `fit(X, y)` with X and y as for `USES_LABELS` (an indicator may be dense), `predict`,
+  `decision_function`, `classes_`, and `to_arrays`/`from_arrays` as below. Of one class it predicts that.
 
 `transform` returns a csr matrix or a C-contiguous array, float32, (n_documents, n_features), always finite:
 an empty document (a row of zeros) and a term no training document has (a column of zeros) are ordinary input.

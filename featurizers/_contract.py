@@ -4,6 +4,7 @@ The common test runs them over every method of the folder, and `textbench check`
 None for a promise that is kept, or says why there was nothing to try, and raises `Broken` for one that is not kept.
 """
 
+import contextlib
 import functools
 import inspect
 import io
@@ -70,6 +71,11 @@ class Subject:
         return getattr(self.module, "ROLE", None) == "classifier"
 
     @property
+    def needs_labels(self) -> bool:
+        """Whether `fit` cannot do without labels."""
+        return self.is_classifier or getattr(self.module, "USES_LABELS", False) is True
+
+    @property
     def reads_counts(self) -> bool:
         """Whether documents come as a matrix of counts, not as token ids."""
         return bool(self.module.INPUT == "counts")
@@ -117,8 +123,12 @@ class Subject:
     def fit(self, method: Any, train: Any = None, y: Any = None) -> Any:
         """Return the method fitted, to the shared documents where no others are given."""
         train = self.documents.train if train is None else train
-        y = self.documents.classes if y is None and self.is_classifier else y
-        return method.fit(train, y, **self.needs()) if y is not None else method.fit(train, **self.needs())
+        return method.fit(train, *self.labels(y), **self.needs())
+
+    def labels(self, y: Any = None) -> list[Any]:
+        """Return what `fit` is given after the documents: y, or the shared classes where it needs some."""
+        y = self.documents.classes if y is None and self.needs_labels else y
+        return [] if y is None else [y]
 
     @functools.cached_property
     def fitted(self) -> Any:
@@ -286,7 +296,7 @@ def fits_and_transforms_at_once(subject: Subject) -> str | None:
     if subject.is_classifier:
         return NO_FEATURES
     train = subject.documents.train
-    together = dense(subject.build().fit_transform(train, **subject.needs()))
+    together = dense(subject.build().fit_transform(train, *subject.labels(), **subject.needs()))
     expect_same(together, subject.output(subject.fitted, train), "the same bits from fit_transform")
     return None
 
@@ -414,18 +424,22 @@ def refuses_impossible_counts(subject: Subject) -> str | None:
 
 
 def sees_labels_only_where_it_may(subject: Subject) -> str | None:
-    """A representation learns the same whatever the labels; what READS_LABELS names needs them."""
+    """Labels change a representation where USES_LABELS says so and nowhere else; where it does, `fit` needs them."""
     if subject.is_classifier:
         return "it is a classifier"
-    for y in (subject.documents.classes, subject.documents.classes[::-1].copy()):
-        found = subject.output(subject.fit(subject.build(), y=y))
-        expect_same(found, subject.output(subject.fitted), "the same bits whatever the labels")
-    for name, values in getattr(subject.module, "READS_LABELS", {}).items():
-        for value in values:
-            method = subject.build(**{name: value})
-            expect_error(
-                ValueError, functools.partial(subject.fit, method), f"with {name}={value!r} without labels"
-            )
+    said = getattr(subject.module, "USES_LABELS", False)
+    if said is not True:
+        for y in (subject.documents.classes, subject.documents.classes[::-1].copy()):
+            found = subject.output(subject.fit(subject.build(), y=y))
+            expect_same(found, subject.output(subject.fitted), "the same bits whatever the labels")
+    settings = [{}] if said is True else [{n: v} for n, values in (said or {}).items() for v in values]
+    for params in settings:
+        fit = functools.partial(subject.build(**params).fit, subject.documents.train, **subject.needs())
+        expect_error(ValueError, fit, f"with {params} without labels" if params else "without labels")
+        for y in (subject.documents.classes * 7, subject.documents.classes * 0):
+            expect_finite(subject.output(fit(y)))
+        with contextlib.suppress(ValueError):  # it may refuse several labels a document
+            expect_finite(subject.output(fit(sp.csr_matrix(subject.documents.labels))))
     return None
 
 

@@ -28,7 +28,7 @@ from textbench.featurizers._parameters import check_parameters
 INPUT = "tokens"
 PAPER = "compressive-features-2013"
 # The orders with which `fit` reads the classes of its documents.
-READS_LABELS = {"order": ("by_class", "by_class_reversed", "alternating")}
+USES_LABELS = {"order": ("by_class", "by_class_reversed", "alternating")}
 ACCEPTS = {
     "max_length": "[1, 255]",
     "order": ("given", "by_class", "by_class_reversed", "random", "alternating"),

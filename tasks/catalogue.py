@@ -100,6 +100,13 @@ class Entry:
         """Whether the method classifies by itself, in the probe's place."""
         return self.constant("ROLE") == "classifier"
 
+    def uses_labels(self, params: Mapping[str, Any] | None = None) -> bool:
+        """Whether the method is a representation that is fitted to labels too, with these parameters."""
+        said = self.constant("USES_LABELS", False)
+        if isinstance(said, dict):
+            return any((params or {}).get(name) in values for name, values in said.items())
+        return bool(said)
+
     def constant(self, name: str, default: Any = None) -> Any:
         """Return the value of a module-level literal such as `INPUT`, without importing the module."""
         for node in self._tree.body:

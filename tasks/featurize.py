@@ -1,38 +1,48 @@
-"""Featurize: learn a representation from the training documents (transductive: from all) and apply it to both parts."""
+"""Featurize: learn a representation from the training documents (transductive: from all) and apply it to both parts.
 
-from collections.abc import Mapping
+A method that uses labels is fitted to the training documents whose labels may be seen and to these labels, whatever the
+protocol: unlabelled documents and the test part's have no place in it. Tuning fits it anew in every fold (`in_folds`).
+"""
+
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from textbench.tasks import InputError, catalogue, word_vectors
+from textbench.tasks.labels import chosen_rows, labelled
 from textbench.tasks.storage.recipe import Reference, refer
+from textbench.tasks.storage.store import Job
 
 if TYPE_CHECKING:
     import numpy as np
     from scipy.sparse import csr_matrix
 
-    from textbench.tasks.storage.store import Artifact, Job
-
+    from textbench.tasks.storage.store import Artifact
 
 INPUTS = ("counts", "tokens")  # what a method may read
 # Parameters that begin so are of the word vectors that a method needs, not of the method.
 PREFIX = "word_vectors__"
 
 
-def reference(vectors: Reference, method: str, params: Mapping[str, Any], seed: int) -> Reference:
+def reference(
+    vectors: Reference,
+    method: str,
+    params: Mapping[str, Any],
+    seed: int,
+    labels: Mapping[str, Any] | None = None,
+) -> Reference:
     """Return the features artifact: train and test features (csr or float32), and the fitted method's arrays.
 
     A method without `random_state` gives the same artifact for every seed, unless it needs word vectors: they are
-    an artifact of their own, which every method and setting that does not change them shares. What reads labels is
-    fitted by `tasks.labelled_features`.
+    an artifact of their own, which every method and setting that does not change them shares. `labels` are those that
+    may be seen (as `tasks.tune.reference` takes them): the recipe of a method that uses labels has them, of others not.
     """
-    from textbench.tasks import labelled_features
-
-    if labelled_features.reads_labels(method, params):
-        return labelled_features.reference(vectors, method, params, seed)
     entry = catalogue.method(method)
     own = {name: value for name, value in params.items() if not name.startswith(PREFIX)}
     recipe = {"method": method, "params": own, "seed": seed if entry.is_seeded else None}
     inputs = {"vectors": vectors}
+    if entry.uses_labels(params):
+        recipe["labels"] = dict(labels or {})
+        inputs["corpus"] = vectors.inputs["corpus"]
     if "word_vectors" in entry.constant("NEEDS", ()):
         training = {
             name.removeprefix(PREFIX): value for name, value in params.items() if name.startswith(PREFIX)
@@ -40,30 +50,36 @@ def reference(vectors: Reference, method: str, params: Mapping[str, Any], seed: 
         inputs["word_vectors"] = word_vectors.reference(vectors, training, seed)
     elif len(own) < len(params):
         raise InputError(f"{entry.name} needs no word vectors, got {', '.join(params.keys() - own.keys())}")
-    return refer("textbench.tasks.featurize:compute", recipe, inputs, entry.code("build", "INPUT", "NEEDS"))
+    return refer("textbench.tasks.featurize:compute", recipe, inputs, _read(entry))
+
+
+def _read(entry: catalogue.Entry) -> list[tuple[str, ...]]:
+    """Return what is read of a method's file to make its features."""
+    names = ("build", "INPUT", "NEEDS", "USES_LABELS")
+    return entry.code(*(name for name in names if name != "USES_LABELS" or entry.constant(name)))
 
 
 def uses(method: str, params: Mapping[str, Any]) -> list[tuple[str, ...]]:
     """Return what making a method's features looks up by name, for a stage that asks for features on its way."""
     entry = catalogue.method(method)
-    found = entry.code("build", "INPUT", "NEEDS")
+    found = _read(entry)
     if "word_vectors" in entry.constant("NEEDS", ()):
         trainer = params.get(f"{PREFIX}trainer", word_vectors.TRAINER)
         found.append(("textbench.tasks.word_vectors", "TRAINERS", trainer))
     return found
 
 
-def compute(job: "Job") -> None:
+def compute(job: Job) -> None:
     """Fit the method and write `train`, `test`, and what `to_arrays` gives (model.npz, model.json)."""
-    vectors = job.open("vectors")
-    module = catalogue.method(job.params["method"]).load()
-    seed = job.params["seed"]
-    featurizer = module.build(**job.params["params"], **({} if seed is None else {"random_state": seed}))
-    train, test = (documents(vectors, part, module.INPUT) for part in ("train", "test"))
-    needed = {name: job.open(name).array("vectors") for name in getattr(module, "NEEDS", ())}
-    if vectors.meta["recipe"]["params"]["transductive"]:
-        featurizer.fit(_stacked(train, test), **needed)
-        features = featurizer.transform(train)
+    vectors, params = job.open("vectors"), job.params
+    build, kind = builder(params["method"], params["params"], params["seed"])
+    featurizer, needed = build(), _needed(job)
+    train, test = (documents(vectors, part, kind) for part in ("train", "test"))
+    if "labels" in params:
+        targets, rows = labelled(job)
+        features = featurizer.fit(chosen_rows(train, rows), targets, **needed).transform(train)
+    elif vectors.meta["recipe"]["params"]["transductive"]:
+        features = featurizer.fit(_stacked(train, test), **needed).transform(train)
     else:
         features = featurizer.fit_transform(train, **needed)
     width = checked_width(features, "training", n_documents(train))
@@ -72,6 +88,40 @@ def compute(job: "Job") -> None:
     checked_width(features, "test", n_documents(test), width)
     job.save_matrix("test", features)
     save_arrays(job, "model", featurizer.to_arrays())
+
+
+def in_folds(job: Job, features: Reference) -> "Callable[[np.ndarray, np.ndarray], tuple[Any, Any]]":
+    """Return what makes the features of a fold by a method that uses labels (`evaluation.probes.tuning.choose_c`).
+
+    It is given positions among the documents whose labels may be seen, of those to train on and of those to score. It
+    fits the method to the former and their labels alone, and returns the features of both.
+    """
+    making = Job(dict(features.params), features.inputs, job.folder, job.store)
+    build, kind = builder(*(features.params[name] for name in ("method", "params", "seed")))
+    needed, (targets, rows) = _needed(making), labelled(making)
+    known = chosen_rows(documents(making.open("vectors"), "train", kind), rows)
+
+    def of_fold(train: "np.ndarray", test: "np.ndarray") -> tuple[Any, Any]:
+        read = [chosen_rows(known, part) for part in (train, test)]
+        featurizer = build().fit(read[0], targets[train], **needed)
+        made, scored = (featurizer.transform(part) for part in read)
+        checked_width(scored, "test", len(test), checked_width(made, "training", len(train)))
+        return made, scored
+
+    return of_fold
+
+
+def builder(method: str, params: Mapping[str, Any], seed: int) -> tuple[Callable[[], Any], str]:
+    """Return what builds a method unfitted, and what it reads, one of `INPUTS`."""
+    entry = catalogue.method(method)
+    module = entry.load()
+    seeded = {"random_state": seed} if entry.is_seeded else {}
+    return lambda: module.build(**params, **seeded), module.INPUT
+
+
+def _needed(job: Job) -> dict[str, Any]:
+    """Return what `fit` takes beside documents and labels."""
+    return {name: job.open(name).array("vectors") for name in ("word_vectors",) if name in job.inputs}
 
 
 def documents(vectors: "Artifact", part: str, kind: str) -> Any:

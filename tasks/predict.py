@@ -6,9 +6,9 @@ What is stored says everything of the predictions that a metric may ask; `tasks.
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from textbench.tasks import catalogue, featurize
+from textbench.tasks import featurize
+from textbench.tasks.labels import chosen_rows, held_out, labelled
 from textbench.tasks.storage.recipe import Reference, refer
-from textbench.tasks.tune import chosen_rows, held_out, labelled
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,10 +45,10 @@ def uses(choice: Reference) -> list[tuple[str, ...]]:
 
 def features_of(vectors: Reference, choice: "Artifact") -> Reference | None:
     """Return the features that a choice artifact settled on; None for a method that classifies by itself."""
-    asked = choice.meta["recipe"]["params"]
+    asked, params = choice.meta["recipe"]["params"], choice.json("choice")["params"]
     if asked["probe"] is None:
         return None
-    return featurize.reference(vectors, asked["method"], choice.json("choice")["params"], asked["seed"])
+    return featurize.reference(vectors, asked["method"], params, asked["seed"], asked["labels"])
 
 
 def compute(job: "Job") -> None:
@@ -91,13 +91,9 @@ def _probe(job: "Job") -> "tuple[Callable[[str], Any], Callable[[], Any]]":
 
 def _classifier(job: "Job") -> "tuple[Callable[[str], Any], Callable[[], Any]]":
     """Return what gives a part's documents, and what builds the method that classifies by itself."""
-    entry, params = catalogue.method(job.params["method"]), job.open("choice").json("choice")["params"]
-    module, vectors = entry.load(), job.open("vectors")
-    seeded = {"random_state": job.params["seed"]} if entry.is_seeded else {}
-    return (
-        lambda part: featurize.documents(vectors, part, module.INPUT),
-        lambda: module.build(**params, **seeded),
-    )
+    params, vectors = job.open("choice").json("choice")["params"], job.open("vectors")
+    build, kind = featurize.builder(job.params["method"], params, job.params["seed"])
+    return lambda part: featurize.documents(vectors, part, kind), build
 
 
 def _predict_one_label(
@@ -151,10 +147,12 @@ def _predict_several_labels(
     from textbench.tasks.corpus import label_lists
 
     documents, targets = test
-    n_folds = max(2, job.open("choice").json("choice")["n_folds"])  # C had no folds where one document trains
-    validation = held_out(job, labelled(job)[1])
+    choice, rows = job.open("choice"), labelled(job)[1]
+    n_folds = max(2, choice.json("choice")["n_folds"])  # C had no folds where one document trains
+    features = features_of(job.inputs["vectors"], choice)
+    X = featurize.in_folds(job, features) if features and "labels" in features.params else train[0]
     with job.timed("train"):
-        thresholds = tune_thresholds(*train, build, n_folds, job.params["seed"], validation)
+        thresholds = tune_thresholds(X, train[1], build, n_folds, job.params["seed"], held_out(job, rows))
     with job.timed("predict"):
         scores = classifier.decision_function(documents)
     job.save_array("scores", np.asarray(scores, dtype=np.float64))

@@ -53,7 +53,9 @@ def spellings() -> dict[str, catalogue.Entry]:
 
 def names() -> list[str]:
     """Return the names that `parse` takes without a method's file or parameters."""
-    methods = [name for name, entry in catalogue.methods().items() if not entry.is_classifier]
+    methods = [
+        name for name, entry in catalogue.methods().items() if not entry.is_classifier | entry.uses_labels()
+    ]
     mixed = [f"{base}+{name}" for base in MIXED for name in methods]
     return [*plain_rankers(), *methods, *dict.fromkeys([SOFTMAX_NAME, *mixed])]
 
@@ -81,6 +83,8 @@ def parse(text: str) -> Ranker:
     entry = catalogue.method(name)
     if entry.is_classifier:
         raise InputError(f"{entry.name} classifies and gives no features to rank by; {_nearest(text)}")
+    if entry.uses_labels(params):
+        raise InputError(f"{entry.name} is fitted to labels, and a collection has none; {_nearest(text)}")
     where = str(entry.path) if name.endswith(".py") else name
     return Ranker(text, _module(MIXED.get(base, COSINE)), where, PUBLISHED.get(name, {}) | params)
 

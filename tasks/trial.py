@@ -162,11 +162,12 @@ class Study:
         self, values: Mapping[str, Any], prune_below: list[float]
     ) -> tuple[Reference | None, Reference]:
         params, recipe = self.job.params, self._recipe(values)
-        features = None
-        if params["probe"] is not None:
-            vectors = self.job.inputs["vectors"]
-            features = featurize.reference(vectors, params["method"], recipe, params["seed"])
-        return features, tune.trial_reference(self.job, recipe, prune_below)
+        trial = tune.trial_reference(self.job, recipe, prune_below)
+        # A trial makes features of labels itself, for each fold.
+        if params["probe"] is None or catalogue.method(params["method"]).uses_labels(recipe):
+            return None, trial
+        vectors = self.job.inputs["vectors"]
+        return featurize.reference(vectors, params["method"], recipe, params["seed"]), trial
 
     def _medians(self) -> list[float]:
         """Return for every fold but the last what half of the trials had reached by then; nothing to begin with."""

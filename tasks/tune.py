@@ -7,12 +7,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from textbench.tasks import catalogue, featurize
+from textbench.tasks.labels import chosen_rows, held_out, labelled
 from textbench.tasks.storage.recipe import Reference, refer
 
 if TYPE_CHECKING:
-    import numpy as np
-    from scipy.sparse import csr_matrix
-
     from textbench.evaluation.probes.tuning import CVResult
     from textbench.tasks.storage.store import Job
 
@@ -116,8 +114,11 @@ def cross_validate(job: "Job") -> None:
     else:
         from textbench.evaluation.probes.tuning import choose_c
 
-        features = job.store.open(featurize.reference(job.inputs["vectors"], method, params, seed))
-        X = chosen_rows(features.matrix("train"), rows)
+        features = featurize.reference(job.inputs["vectors"], method, params, seed, job.params["labels"])
+        if "labels" in features.params:
+            X = featurize.in_folds(job, features)
+        else:
+            X = chosen_rows(job.store.open(features).matrix("train"), rows)
         chosen = choose_c(X, targets, job.params["probe"], **arguments)
     job.save_json("trial", {"params": params} | asdict(chosen))
 
@@ -126,50 +127,6 @@ def _score_classifier(job: "Job", rows: Any, targets: Any, arguments: dict[str, 
     from textbench.evaluation.probes.tuning import score_classifier
 
     arguments.pop("c_grid", None)  # a protocol's, for its probe
-    entry = catalogue.method(job.params["method"])
-    module = entry.load()
-    documents = featurize.documents(job.open("vectors"), "train", module.INPUT)
-    seeded = {"random_state": job.params["seed"]} if entry.is_seeded else {}
-
-    def build() -> Any:
-        return module.build(**job.params["params"], **seeded)
-
+    build, kind = featurize.builder(*(job.params[name] for name in ("method", "params", "seed")))
+    documents = featurize.documents(job.open("vectors"), "train", kind)
     return score_classifier(build, chosen_rows(documents, rows), targets, **arguments)
-
-
-def labelled(job: "Job") -> "tuple[np.ndarray | csr_matrix, np.ndarray | None]":
-    """Return the training targets that the job may see, and the rows of their documents; None if it sees all."""
-    from textbench.evaluation.probes.budgets import labelled_documents
-    from textbench.tasks.corpus import read_targets
-
-    targets = read_targets(job.open("corpus"), "train")
-    if not job.params["labels"]:
-        return targets, None
-    rows = labelled_documents(targets, **job.params["labels"])
-    return targets[rows], rows
-
-
-def held_out(job: "Job", rows: "np.ndarray | None") -> list[int] | None:
-    """Return which of the documents that `labelled` gave are the corpus's own validation documents, by position.
-
-    On these alone everything is tuned. None where folds are to be made of all documents: the corpus has no validation
-    documents, or a label budget has left none, or nothing but them.
-    """
-    import numpy as np
-
-    from textbench.tasks.corpus import read_validation
-
-    validation = read_validation(job.open("corpus"))
-    if validation is None:
-        return None
-    if rows is None:
-        return validation.tolist()
-    found = np.flatnonzero(np.isin(rows, validation))
-    return found.tolist() if 0 < len(found) < len(rows) else None
-
-
-def chosen_rows(documents: Any, rows: "np.ndarray | None") -> Any:
-    """Return these rows of a matrix, or these documents of a list; all of them for None."""
-    if rows is None:
-        return documents
-    return [documents[row] for row in rows] if isinstance(documents, list) else documents[rows]

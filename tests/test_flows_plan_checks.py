@@ -155,6 +155,11 @@ def test_a_users_file_may_say_what_it_accepts(tmp_path: Path) -> None:
         ("def build(): ...\n", 'has no INPUT, which says what the method reads: "counts" or "tokens"'),
         ('INPUT = "words"\ndef build(): ...\n', 'line 1: INPUT must be "counts" or "tokens", got \'words\''),
         (
+            'INPUT = "counts"\nUSES_LABELS = "order"\ndef build(): ...\n',
+            "line 2: USES_LABELS must be True, or the values of parameters with which it does such as "
+            "{'order': ('by_class',)}, got 'order'",
+        ),
+        (
             'import numpyy as np\nINPUT = "counts"\ndef build(): ...\n',
             "line 1: import numpyy as np: there is no module 'numpyy'",
         ),

@@ -1,15 +1,12 @@
-"""The corpus of some classes: documents and targets as chosen, in the data set's order; labelled features on it."""
+"""The corpus of some classes: documents and targets as chosen, in the data set's order."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from textbench.featurizers.lz77 import ACCEPTS, READS_LABELS, Lz77
-from textbench.flows.plan.cell import Request, plan
-from textbench.tasks import InputError, featurize, labelled_features, vectorize
-from textbench.tasks.corpus import Corpus, read_corpus, read_targets, write_corpus
+from textbench.tasks import InputError
+from textbench.tasks.corpus import Corpus, read_corpus, write_corpus
 from textbench.tasks.derived import class_subset
 from textbench.tasks.storage.recipe import Reference
 from textbench.tasks.storage.store import Job, Store
@@ -30,7 +27,6 @@ def make_corpus(job: Job) -> None:
 
 WHOLE = Reference("ingest", "tests.test_tasks_derived_class_subset:make_corpus", {"dataset": "made"})
 SOME = class_subset.reference(WHOLE, ["blue", "red"])
-RULE = {"pattern": "[a-z]+"}
 
 
 def test_documents_of_the_classes_stay_in_order_and_targets_follow_the_names(tmp_path: Path) -> None:
@@ -46,48 +42,3 @@ def test_documents_of_the_classes_stay_in_order_and_targets_follow_the_names(tmp
 def test_an_unknown_class_is_refused_with_the_nearest(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="made has no class 'gren'; did you mean green"):
         Store(tmp_path, isolated=False).open(class_subset.reference(WHOLE, ["gren"]))
-
-
-@pytest.mark.parametrize("order", READS_LABELS["order"])
-@pytest.mark.parametrize("transductive", [False, True])
-def test_labels_of_training_documents_alone_are_read(tmp_path: Path, order: str, transductive: bool) -> None:
-    store = Store(tmp_path, isolated=False)
-    vectors = vectorize.reference(SOME, RULE, transductive)
-    features = store.open(labelled_features.reference(vectors, "lz77", {"order": order}, 0))
-    opened = store.open(vectors)
-    train, test = (
-        np.split(opened.array(f"{part}_ids"), opened.array(f"{part}_offsets")[1:-1])
-        for part in ("train", "test")
-    )
-    method = Lz77(order=order, random_state=0).fit(train, read_targets(store.open(SOME), "train"))
-    assert (features.matrix("train") != method.transform(train)).nnz == 0
-    assert (features.matrix("test") != method.transform(test)).nnz == 0
-    np.testing.assert_array_equal(features.arrays("model")["table_"], method.table_)
-
-
-def test_only_a_method_that_says_so_reads_labels() -> None:
-    vectors = vectorize.reference(SOME, RULE, False)
-    by_class = featurize.reference(vectors, "lz77", {"order": "by_class"}, 0)
-    assert by_class == labelled_features.reference(vectors, "lz77", {"order": "by_class"}, 0)
-    assert (by_class.stage, by_class.inputs["corpus"]) == ("featurize", SOME)
-    for method, params in (("lz77", {"order": "random"}), ("lz77", {}), ("compressive", {}), ("tfidf", {})):
-        assert not labelled_features.reads_labels(method, params)
-        assert "corpus" not in featurize.reference(vectors, method, params, 0).inputs
-
-
-def test_labels_are_refused_under_a_budget() -> None:
-    request = Request(["r8"], ["lz77(order='by_class')"], labels={"budget": 4, "draw": 0})
-    with pytest.raises(InputError, match=r"lz77\(order='by_class'\) reads the classes .* got a budget of 4"):
-        plan(request)
-    assert plan(replace(request, labels={}))
-    assert plan(replace(request, methods=["lz77(order='random')"]))
-
-
-@pytest.mark.parametrize("order", ACCEPTS["order"])
-def test_the_method_says_which_orders_read_labels(order: str) -> None:
-    documents = [list("abab"), list("abba"), list("bbaa")]
-    if order in READS_LABELS["order"]:
-        with pytest.raises(ValueError, match="needs a class"):
-            Lz77(order=order).fit(documents)
-    else:
-        Lz77(order=order, random_state=0).fit(documents)

@@ -19,6 +19,7 @@ from textbench.evaluation.probes.tuning import tune_thresholds
 from textbench.tasks import ingest, predict, score
 from textbench.tasks.corpus import Corpus, label_lists, read_corpus, read_targets
 from textbench.tasks.featurize import load_arrays
+from textbench.tasks.storage.recipe import Reference
 from textbench.tasks.storage.store import Artifact, Job
 
 NAMES = ["acq", "corn", "earn", "ship"]
@@ -45,7 +46,7 @@ class Desk:
     def job(self, name: str, params: dict[str, Any], opened: dict[str, Artifact]) -> Job:
         """Return a job that writes to the folder `name`."""
         (self.folder / name).mkdir()
-        store: Any = SimpleNamespace(open=lambda reference: opened[reference])
+        store: Any = SimpleNamespace(open=lambda reference: opened[getattr(reference, "stage", reference)])
         references: Any = {known: known for known in opened}
         return Job(params, references, self.folder / name, store)
 
@@ -78,8 +79,9 @@ class Desk:
         features.save_matrix("test", self.test[0])
         self.job("choice", {}, {}).save_json("choice", {"C": 3.0, "n_folds": 4, "params": {}})
         opened = {"corpus": self.corpus(monkeypatch), "choice": self.artifact("choice")}
-        opened |= {"vectors": self.artifact("features")}
-        monkeypatch.setattr(predict, "features_of", lambda vectors, choice: "vectors")
+        opened |= {"vectors": self.artifact("features"), "featurize": self.artifact("features")}
+        features = Reference("featurize", "made:up", {})
+        monkeypatch.setattr(predict, "features_of", lambda vectors, choice: features)
         predict.compute(
             self.job("result", {"method": "toy", "seed": 5, "probe": self.probe, "labels": {}}, opened)
         )

@@ -125,7 +125,7 @@ NOTHING: dict[str, Callable[[Path], None]] = {
     "a docstring": replace(
         "tasks/vectorize.py", "def compute(job", "def compute_nothing():\n    pass\n\n\ndef compute(job"
     ),
-    "an annotation": replace("tasks/featurize.py", 'def compute(job: "Job") -> None:', "def compute(job):"),
+    "an annotation": replace("tasks/featurize.py", "def compute(job: Job) -> None:", "def compute(job):"),
     "an import for types": replace(
         "tasks/vectorize.py",
         "if TYPE_CHECKING:\n",

@@ -1,7 +1,8 @@
 """Tuning of a probe: its constants, and for several labels a document one threshold a label.
 
 Both are chosen by cross-validation on the training documents alone, on the folds of `evaluation.probes.folds`. A
-classifier that takes the probe's place is scored on the same folds.
+classifier that takes the probe's place is scored on the same folds. Features that were learned from labels are learned
+anew for each fold, from its training documents alone: else the documents to score would have shaped them.
 
 Source: Yang, A Study of Thresholding Strategies for Text Categorization, SIGIR (2001), section 3.3 (SCut).
 """
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
     Targets: TypeAlias = "np.ndarray | csr_matrix"
+# Given the positions of a fold's training documents and of those to score: the features of both, matrices of one kind.
+FoldFeatures: TypeAlias = Callable[[np.ndarray, np.ndarray], tuple[Any, Any]]
 
 # The logistic loss never vanishes and wants a larger C. With threshold 0 it has no best one on Reuters with
 # 120 labels: micro and weighted F1 gain 0.3 to 0.4 points with each step from 300 to 10,000. The grid ends where
@@ -62,7 +65,7 @@ class CVResult:
 
 
 def choose_c(
-    X: "np.ndarray | csr_matrix",
+    X: "np.ndarray | csr_matrix | FoldFeatures",
     y: "Targets",
     probe: str = "linear-svm",
     c_grid: Sequence[float] | None = None,
@@ -75,11 +78,11 @@ def choose_c(
 ) -> CVResult:
     """Choose a probe's C by stratified cross-validation: the best mean of the folds' metric.
 
-    X: csr or dense (n_documents, n_features); y: (n_documents,) ints, or a csr or dense indicator
-    (n_documents, n_labels). c_grid: by default the probe's in C_GRIDS. settings: the values of the probe's
-    other constants, every combination of which is tried with every C; by default the probe's in SETTING_GRIDS,
-    and a constant that is not named keeps its default. Of equally good candidates the first combination is
-    taken, and of its values of C the smallest.
+    X: csr or dense (n_documents, n_features), or what makes the features of each fold; y: (n_documents,) ints, or a
+    csr or dense indicator (n_documents, n_labels). c_grid: by default the probe's in C_GRIDS. settings: the values of
+    the probe's other constants, every combination of which is tried with every C; by default the probe's in
+    SETTING_GRIDS, and a constant that is not named keeps its default. Of equally good candidates the first combination
+    is taken, and of its values of C the smallest.
 
     metric: of METRICS one that needs labels, by default accuracy; for several labels of MULTILABEL_METRICS one
     that needs scores, by default micro_f1_zero: it judges decisions, as the figures that are published do,
@@ -98,15 +101,12 @@ def choose_c(
     combinations = _combinations(SETTING_GRIDS.get(probe, {}) if settings is None else settings)
     candidates = [{"C": C} | chosen for chosen in combinations for C in grid]
     measure = _checked_metric(metric, several_labels=y.ndim == 2)
-    folds = folds_of(X, y, n_folds, random_state, held_out)
-
-    paths = [
-        build_probe(probe, grid[0], random_state, **chosen).fit_folds(X, y, folds, grid)
-        for chosen in combinations
-    ]
+    folds = folds_of(y if callable(X) else X, y, n_folds, random_state, held_out)
+    probes = [build_probe(probe, grid[0], random_state, **chosen) for chosen in combinations]
     fits = (
         ((fitted, X_test) for path, X_test in of_one_fold for fitted in path)
-        for of_one_fold in zip(*paths, strict=True)
+        for part in _parts(X, y, folds)
+        for of_one_fold in zip(*(probe.fit_folds(*part, grid) for probe in probes), strict=True)
     )
     search = _compare(fits, len(candidates), y, folds, measure, prune_below)
     return _best_of(search, candidates, len(grid), measure)
@@ -125,8 +125,8 @@ def score_classifier(
     """Score a classifier that has no C on the folds on which `choose_c` compares values of C.
 
     build: returns the classifier, unfitted, with `fit(X, y)`, `predict`, and `decision_function` where
-    documents have several labels. X: csr or dense (n_documents, n_features), or a list with an array of token
-    ids a document. The other arguments, and ValueError, as for `choose_c`.
+    documents have several labels. X: csr or dense (n_documents, n_features), or a list of documents. The other
+    arguments, and ValueError, as for `choose_c`.
     """
     measure = _checked_metric(metric, several_labels=y.ndim == 2)
     folds = folds_of(X, y, n_folds, random_state, held_out)
@@ -150,11 +150,25 @@ def _fit_each(
 ) -> Iterator[tuple[Any, Any]]:
     """Yield for each fold what `build` returns, fitted to the rest, and what it is to be asked about."""
     if isinstance(probe := build(), LinearProbe):
-        for path, X_test in probe.fit_folds(X, y, folds, [probe.C]):
-            yield next(path), X_test
+        for part in _parts(X, y, folds):
+            for path, X_test in probe.fit_folds(*part, [probe.C]):
+                yield next(path), X_test
         return
     for train, test in folds:
         yield build().fit(rows(X, train), y[train]), rows(X, test)
+
+
+def _parts(X: Any, y: "Targets", folds: Sequence[Fold]) -> Iterator[tuple[Any, "Targets", Sequence[Fold]]]:
+    """Yield features, targets and folds that go together: all of them, or each fold with features of its own."""
+    if not callable(X):
+        yield X, y, folds
+        return
+    from scipy.sparse import vstack
+
+    for train, test in folds:
+        made, places = X(train, test), np.arange(len(train) + len(test))
+        both = np.concatenate(made) if isinstance(made[0], np.ndarray) else vstack(made, format="csr")
+        yield both, y[np.concatenate([train, test])], [(places[: len(train)], places[len(train) :])]
 
 
 def _compare(
@@ -230,8 +244,8 @@ def tune_thresholds(
 ) -> np.ndarray:
     """SCut: for each label the threshold with the best F1 on out-of-fold scores, (n_labels,) float64.
 
-    X: csr or dense (n_documents, n_features), or a list with an array of token ids a document; Y: csr or dense
-    indicator (n_documents, n_labels). build: returns the probe or classifier, unfitted, with `fit(X, Y)` and
+    X: csr or dense (n_documents, n_features), what makes the features of each fold, or a list of documents; Y: csr or
+    dense indicator (n_documents, n_labels). build: returns the probe or classifier, unfitted, with `fit(X, Y)` and
     `decision_function`. Each document is scored by the classifier that was trained without its fold (the
     folds of `choose_c`), and a label's F1 is that of all documents together. A threshold lies midway between
     two scores; of equally good ones the nearest to 0 is taken, 0 included. held_out: instead of folds score the
@@ -240,7 +254,7 @@ def tune_thresholds(
     A label with fewer documents than folds, or with none in the training part of some fold, is too rare to
     tune and keeps 0; with a single document all labels do. ValueError for a wrong argument.
     """
-    folds = folds_of(X, Y, n_folds, random_state, held_out)
+    folds = folds_of(Y if callable(X) else X, Y, n_folds, random_state, held_out)
     thresholds = np.zeros(Y.shape[1])
     if not folds:
         return thresholds

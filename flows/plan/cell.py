@@ -7,17 +7,7 @@ from typing import Any, Literal
 from textbench.flows.plan import checks
 from textbench.flows.plan.base_cell import BaseCell, feature_stages
 from textbench.flows.plan.corpora import stored_identity, told_apart
-from textbench.tasks import (
-    InputError,
-    audit,
-    catalogue,
-    featurize,
-    ingest,
-    labelled_features,
-    predict,
-    tune,
-    vectorize,
-)
+from textbench.tasks import InputError, audit, catalogue, featurize, ingest, predict, tune, vectorize
 from textbench.tasks.storage.recipe import Reference
 from textbench.tasks.storage.store import Store
 
@@ -226,7 +216,6 @@ class _Table:
 def _table(request: Request, terms: _Terms, method: _Method) -> _Table:
     from textbench.tasks.tokens import token_rule
 
-    labelled_features.check_budget(method.recipe_name, method.params, request.labels)
     rule = asdict(token_rule(terms.rule))
     rule["max_n"] = max(rule["max_n"], method.entry.constant("MAX_N", 1))
     shared = {
@@ -257,7 +246,7 @@ def _cell(request: Request, table: _Table, seed: int) -> Cell:
     )
     references = dict(table.shared)
     if not method.entry.is_classifier and not is_searched:  # a search makes the features it wants
-        references |= feature_stages(featurize.reference(vectors, name, method.params, seed))
+        references |= feature_stages(featurize.reference(vectors, name, method.params, seed, request.labels))
     references |= {"tune": choice, "evaluate": predict.reference(corpus, vectors, choice)}
     own = request.own if corpus.params.get("own") else None
     alone = replace(

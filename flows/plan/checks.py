@@ -37,6 +37,11 @@ def check_file(entry: catalogue.Entry) -> None:
     found = entry.constant("INPUT", INPUTS[0])
     if found not in INPUTS:
         raise InputError(f"{entry.path}, line {bound['INPUT']}: INPUT must be {choices}, got {found!r}")
+    if (said := entry.constant("USES_LABELS", False)) not in (True, False) and not isinstance(said, dict):
+        raise InputError(
+            f"{entry.path}, line {bound['USES_LABELS']}: USES_LABELS must be True, or the values of parameters with "
+            f"which it does such as {{'order': ('by_class',)}}, got {said!r}"
+        )
     for line, text, module in entry.imports:
         if not _is_there(module):
             hint = f"; it is {PACKAGE}.{module}" if _is_there(f"{PACKAGE}.{module}") else ""
