@@ -216,6 +216,7 @@ RUN = (
     ("tfidf", "elastic-net", 2),
     ("complement-nb", None, 0),
     ("dcot(n_layers=1)", "linear-svm", 0),
+    ("chi2(n_terms=5)", "linear-svm", 0),
 )
 WORDS = {"fruit": "apple pear plum grape melon peach", "metal": "iron zinc lead gold copper nickel"}
 
