@@ -24,7 +24,7 @@ from textbench.tasks.storage.recipe import Reference
 from textbench.tasks.storage.store import Job, Store
 
 CLAIMS = {claim.id: claim for claim in read_claims()}
-MODULE = "tests.test_flows_papers_compressive"
+MODULE = __name__
 SHARES = (0.4, 0.6)
 
 
