@@ -23,7 +23,7 @@ from textbench.evaluation.metrics.single_label import per_class
 from textbench.flows.papers import Exhibit
 from textbench.flows.papers.scdv import exhibits
 from textbench.flows.papers.scdv.answers import PRINTED, nearest_topic
-from textbench.flows.papers.scdv.derived import _n_topics
+from textbench.flows.papers.scdv.learned import _n_topics
 from textbench.flows.plan.cell import Cell, Request, plan
 from textbench.flows.plan.derived import DerivedArtifact, plan_derived
 from textbench.flows.plan.suites import parts

@@ -7,6 +7,7 @@ of a data set. In a suite a part with `pieces` makes them.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from textbench.flows.plan import papers
 from textbench.flows.plan.base_cell import BaseCell
 from textbench.flows.plan.cell import Cell, Request, plan
 from textbench.tasks import InputError
@@ -52,14 +53,15 @@ def plan_derived(request: Request, names: Sequence[str]) -> list[DerivedArtifact
     A stage of `MADE` is made for every cell of the request; other names are plans of a paper of its own, made of parts
     of a data set, and need no cells.
     """
-    from textbench.flows.papers.compressive.derived import PLANS  # it names what is defined here
-
+    plans: dict[str, Callable[[], list[DerivedArtifact]]] = {}
+    for module in papers.modules("derived"):
+        plans |= module.PLANS
     for name in names:
-        pick("piece", name, {**MADE, **PLANS})
+        pick("piece", name, {**MADE, **plans})
     stages = [name for name in dict.fromkeys(names) if name in MADE]
     cells = plan(request) if stages else []
     found = [_piece(cell, stage) for cell in cells for stage in stages]
-    return found + [piece for name in dict.fromkeys(names) if name in PLANS for piece in PLANS[name]()]
+    return found + [piece for name in dict.fromkeys(names) if name in plans for piece in plans[name]()]
 
 
 def _piece(cell: Cell, stage: str) -> DerivedArtifact:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from textbench.tasks import InputError
 from textbench.tasks.sources.user_files import PARTS
@@ -13,15 +13,26 @@ if TYPE_CHECKING:
     import numpy as np
     from scipy.sparse import csr_matrix
 
-    from textbench.tasks.sources.user_data import UserData
-
 TEST_SIZE = 0.3
 # Iterative stratification sums the dense indicator once a label: n_documents * n_labels^2, here about a minute.
 MAX_STRATIFICATION = 10**11
 
 
+class Splittable(Protocol):
+    """What `split_of` reads of `user_data.UserData`, where it is described."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def split_column(self) -> str | None: ...
+    @property
+    def test_size(self) -> float | None: ...
+    @property
+    def seed(self) -> int: ...
+
+
 def split_of(
-    own: UserData, targets: np.ndarray | csr_matrix, parts: list[str | None]
+    own: Splittable, targets: np.ndarray | csr_matrix, parts: list[str | None]
 ) -> tuple[np.ndarray, np.ndarray, str]:
     """Return the positions of the training and of the test documents, in order, and what is to be said of them."""
     import numpy as np
@@ -58,7 +69,7 @@ def _n_test(n_documents: int, test_size: float) -> int:
 
 
 def _draw_by_class(
-    own: UserData, targets: np.ndarray, test_size: float
+    own: Splittable, targets: np.ndarray, test_size: float
 ) -> tuple[np.ndarray, np.ndarray, str]:
     import numpy as np
     from sklearn.model_selection import train_test_split
@@ -83,7 +94,7 @@ def _draw_by_class(
 
 
 def _draw_by_labels(
-    own: UserData, targets: csr_matrix, test_size: float
+    own: Splittable, targets: csr_matrix, test_size: float
 ) -> tuple[np.ndarray, np.ndarray, str]:
     import numpy as np
     from iterstrat.ml_stratifiers import MultilabelStratifiedShuffleSplit

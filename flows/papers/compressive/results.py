@@ -45,7 +45,7 @@ def stored(home: Path, pieces: "Iterable[DerivedArtifact]") -> "list[tuple[Deriv
 
 
 def made(home: Path, figure: str) -> "list[tuple[DerivedArtifact, Artifact]]":
-    """Return what is there of a figure of `_compressive_plan.PLANS`."""
+    """Return what is there of a figure of `derived.PLANS`."""
     return stored(home, plans.PLANS[figure]())
 
 

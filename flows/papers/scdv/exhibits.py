@@ -1,4 +1,4 @@
-"""The SCDV paper's exhibits: tables 1 to 3 and 7 and figure 4 from cells; the others are `_scdv_pieces`'.
+"""The SCDV paper's exhibits: tables 1 to 3 and 7 and figure 4 from cells; the others are of `learned`.
 
 Source: D. Mekala, V. Gupta, B. Paranjape and H. Karnick, "SCDV: Sparse Composite Document Vectors using soft clustering
 over distributional representations", EMNLP 2017.
@@ -12,8 +12,7 @@ from textbench.evaluation.claims.ordering_claims import ORDERS, Sweep
 from textbench.evaluation.claims.published import METHODS, OWN, read_claims
 from textbench.evaluation.statistics.intervals import mean_interval
 from textbench.flows.papers import Exhibit, done
-from textbench.flows.papers.scdv import derived as pieces
-from textbench.flows.papers.scdv import drawings
+from textbench.flows.papers.scdv import drawings, learned
 from textbench.flows.papers.scdv.answers import DATASET, PAPER, SUITE
 from textbench.flows.papers.scdv.results import (
     Results,
@@ -62,7 +61,7 @@ def exhibits(home: Path) -> list[Exhibit]:
     has_any = any(part.found for part in parts)
     results = Results(home, parts, {e.claim.id: e for e in ledger(home, claims)} if has_any else {})
     of_cells = [table_1(results), table_2(results), table_3(results), figure_4(results)]
-    found = [*of_cells[:2], *pieces.figure_3(home), of_cells[2], of_cells[3], *pieces.others(home)]
+    found = [*of_cells[:2], *learned.figure_3(home), of_cells[2], of_cells[3], *learned.others(home)]
     found += [table_7(results), honest(results)]
     return [exhibit for exhibit in found if exhibit is not None]
 
