@@ -76,6 +76,11 @@ def is_random(method: str) -> bool:
     return entry.is_seeded or "word_vectors" in entry.constant("NEEDS", ())
 
 
+def _spent(row: Row, name: str) -> float:
+    """Return the seconds of a stage, or of a part of the last one; 0 where they were not measured."""
+    return float((row["seconds"] | row.get("parts", {})).get(name, 0.0))
+
+
 def is_learned(claim: Claim) -> bool:
     """Tell whether a claim is about topics or clusters, which are read from artifacts of their own."""
     return claim.metric.partition(":")[0] in LEARNED
@@ -227,7 +232,7 @@ class Results:
         return over_seeds(values, rows) if rows else None
 
     def _seconds(self, claim: Claim, claims: Mapping[str, Claim]) -> Measurement | None:
-        """The ratio of two methods' seconds in one stage of one timed run, the geometric mean over its seeds."""
+        """The ratio of two methods' seconds in one stage, or part, of one timed run, the geometric mean over seeds."""
         from textbench.evaluation.statistics.intervals import mean_interval
 
         judged, stage = published(claim, claims), SECONDS[claim.metric]
@@ -243,10 +248,10 @@ class Results:
         seeds = sorted(own.keys() & other.keys())
         if not seeds:
             return None
-        logs = [math.log(own[s]["seconds"][stage] / other[s]["seconds"][stage]) for s in seeds]
+        logs = [math.log(_spent(own[s], stage) / _spent(other[s], stage)) for s in seeds]
         mean, half = mean_interval([-value for value in logs] if is_own else logs)
         low, high = (None, None) if math.isnan(half) else (math.exp(mean - half), math.exp(mean + half))
-        value = math.fsum(own[s]["seconds"][stage] for s in seeds) / len(seeds)
+        value = math.fsum(_spent(own[s], stage) for s in seeds) / len(seeds)
         rows = [runs[s] for runs in (own, other) for s in seeds]
         name = METHODS[judged[1]]
         basis = f"times as fast as {name}" if is_own else f"times the seconds of {name}"
@@ -261,7 +266,7 @@ class Results:
             and is_whole(row)
             and (row["dataset"], row["method"], row.get("paper"))
             == (claim.dataset_here, METHODS.get(method), claim.paper)
-            and row["seconds"].get(stage)
+            and _spent(row, stage)
         }
 
     def _order(self, claim: Claim) -> Measurement | None:
