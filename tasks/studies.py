@@ -40,8 +40,8 @@ def record(store: Store, reference: Reference) -> None:
 def _write(address: str, job: Job, choice: dict[str, Any]) -> None:
     import optuna
 
-    from textbench.tasks import trial as study
-    from textbench.tasks import tune
+    from textbench.tasks import study
+    from textbench.tasks.trial import direction
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     name = study.journal_path(job).stem
@@ -51,7 +51,7 @@ def _write(address: str, job: Job, choice: dict[str, Any]) -> None:
             optuna.delete_study(study_name=name, storage=storage)
         way = (
             optuna.study.StudyDirection.MAXIMIZE
-            if tune.direction(job) > 0
+            if direction(job) > 0
             else optuna.study.StudyDirection.MINIMIZE
         )
         made = optuna.create_study(storage=storage, study_name=name, direction=way)

@@ -6,16 +6,11 @@ By cross-validation; where the corpus has validation documents of its own, on th
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from textbench.tasks import catalogue, featurize
-from textbench.tasks.labels import chosen_rows, held_out, labelled
+from textbench.tasks import catalogue, trial
 from textbench.tasks.storage.recipe import Reference, refer
 
 if TYPE_CHECKING:
-    from textbench.evaluation.probes.tuning import CVResult
     from textbench.tasks.storage.store import Job
-
-# What a trial takes over from the study it belongs to.
-SHARED = ("method", "seed", "probe", "validation", "labels")
 
 
 def reference(
@@ -50,83 +45,15 @@ def reference(
         "fixed": dict(fixed or {}),
         "labels": dict(labels or {}),
     }
-    uses = [*_uses(params), *(entry.code("SEARCH_SPACE") if trials or seconds else ())]
+    uses = [*trial.uses(params), *(entry.code("SEARCH_SPACE") if trials or seconds else ())]
     return refer("textbench.tasks.tune:compute", params, {"corpus": corpus, "vectors": vectors}, uses)
-
-
-def _uses(params: Mapping[str, Any]) -> list[tuple[str, ...]]:
-    """Return what is looked up by name: the method, the probe with its grids, the metric that tuning goes by."""
-    uses = featurize.uses(params["method"], params["fixed"] if "fixed" in params else params["params"])
-    if params["probe"] is not None:
-        uses.append(("textbench.evaluation.probes.catalogue", "PROBES", params["probe"]))
-        uses += [
-            ("textbench.evaluation.probes.tuning", table, params["probe"])
-            for table in ("C_GRIDS", "SETTING_GRIDS")
-        ]
-    metric = params["validation"].get("metric")
-    uses.append(("textbench.evaluation.metrics.single_label", "_METRICS", metric or "accuracy"))
-    uses.append(("textbench.evaluation.metrics.multilabel", "_METRICS", metric or "micro_f1_zero"))
-    return uses
 
 
 def compute(job: "Job") -> None:
     """Search, then write the best trial (of equals the first) and all others beside it."""
-    from textbench.tasks.trial import search
+    from textbench.tasks.study import search
 
     trials, space = search(job)
-    finished = [trial for trial in trials if trial["state"] == "complete"]
-    best = max(finished, key=lambda trial: direction(job) * trial["score"])
+    finished = [one for one in trials if one["state"] == "complete"]
+    best = max(finished, key=lambda one: trial.direction(job) * one["score"])
     job.save_json("choice", best | {"trials": trials, "space": space})
-
-
-def direction(job: "Job") -> int:
-    """Return 1 if the metric is better when higher, as the metrics are that are used by default, -1 if lower."""
-    from textbench.evaluation.metrics.multilabel import MULTILABEL_METRICS
-    from textbench.evaluation.metrics.single_label import METRICS
-
-    # A name that both tables hold points the same way in both.
-    metric = job.params["validation"].get("metric")
-    return 1 if metric is None or (METRICS | MULTILABEL_METRICS)[metric].higher_is_better else -1
-
-
-def trial_reference(job: "Job", params: Mapping[str, Any], prune_below: list[float]) -> Reference:
-    """Return the artifact of one setting's validation; params are those that differ from the method's defaults."""
-    recipe = {name: job.params[name] for name in SHARED} | {
-        "params": dict(params),
-        "prune_below": prune_below,
-    }
-    return refer("textbench.tasks.tune:cross_validate", recipe, job.inputs, _uses(recipe), stage="trial")
-
-
-def cross_validate(job: "Job") -> None:
-    """Score one setting of a method, over the probe's values of C if it has a probe; write trial.json."""
-    from dataclasses import asdict
-
-    method, params, seed = (job.params[key] for key in ("method", "params", "seed"))
-    arguments = dict(job.params["validation"]) | {"random_state": seed}
-    if job.params["prune_below"]:
-        arguments["prune_below"] = job.params["prune_below"]
-    targets, rows = labelled(job)
-    if (validation := held_out(job, rows)) is not None:
-        arguments["held_out"] = validation
-    if job.params["probe"] is None:
-        chosen = _score_classifier(job, rows, targets, arguments)
-    else:
-        from textbench.evaluation.probes.tuning import choose_c
-
-        features = featurize.reference(job.inputs["vectors"], method, params, seed, job.params["labels"])
-        if "labels" in features.params:
-            X = featurize.in_folds(job, features)
-        else:
-            X = chosen_rows(job.store.open(features).matrix("train"), rows)
-        chosen = choose_c(X, targets, job.params["probe"], **arguments)
-    job.save_json("trial", {"params": params} | asdict(chosen))
-
-
-def _score_classifier(job: "Job", rows: Any, targets: Any, arguments: dict[str, Any]) -> "CVResult":
-    from textbench.evaluation.probes.tuning import score_classifier
-
-    arguments.pop("c_grid", None)  # a protocol's, for its probe
-    build, kind = featurize.builder(*(job.params[name] for name in ("method", "params", "seed")))
-    documents = featurize.documents(job.open("vectors"), "train", kind)
-    return score_classifier(build, chosen_rows(documents, rows), targets, **arguments)

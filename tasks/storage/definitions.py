@@ -64,7 +64,9 @@ READ_BY_NAME = frozenset(
         "textbench.evaluation.probes.tuning:C_GRIDS",
         "textbench.evaluation.probes.tuning:SETTING_GRIDS",
         "textbench.evaluation.metrics.single_label:METRICS",
+        "textbench.evaluation.metrics.single_label:_METRICS",
         "textbench.evaluation.metrics.multilabel:MULTILABEL_METRICS",
+        "textbench.evaluation.metrics.multilabel:_METRICS",
     }
 )
 WHOLE = "*"  # of a module: everything

@@ -19,6 +19,7 @@ from typing import Any
 
 from textbench.tasks.storage import definitions
 from textbench.tasks.storage.definitions import Entry
+from textbench.tasks.storage.shapes import NAMED
 
 DISTRIBUTIONS = {
     "iterstrat": "iterative-stratification",
@@ -87,13 +88,19 @@ def refer(
     """Return the reference of what `function` ("tasks.stage:compute") makes of `params` and `inputs`.
 
     `uses` are definitions that the function looks up by name, such as a method's `build`: (module, name) or (module,
-    table, key), where a module is a dotted name or a file. The stage is named like the function's module unless said
+    table, key), where a module is a dotted name or a file; or ("module:table", key), which code that is part of a key
+    itself writes, for there a module's name does not count. The stage is named like the function's module unless said
     otherwise. Raises TypeError when a parameter is not a JSON value and ValueError when a module is not there.
     """
     module, _, name = function.partition(":")
-    code, libraries = fingerprint(((module, name), *uses))
+    code, libraries = fingerprint(((module, name), *map(_entry, uses)))
     canonical_json(params)
     return Reference(stage or module.rpartition(".")[2], function, params, inputs or {}, code, libraries)
+
+
+def _entry(use: Entry) -> Entry:
+    place, *rest = use
+    return (*place.split(":"), *rest) if NAMED.fullmatch(place) else use
 
 
 def canonical_json(value: Any) -> str:
