@@ -15,8 +15,9 @@ from prefect import flow
 from prefect.states import State
 
 from textbench.flows.plan.cell import Cell, Protocol, Request
-from textbench.flows.plan.learning_curves import Curve, plan_curves, summarise
+from textbench.flows.plan.learning_curves import plan_curves
 from textbench.flows.results.index import Index
+from textbench.flows.results.learning_curves import Curve, summarise
 from textbench.flows.results.rows import result_row, row
 from textbench.flows.run.engine import execute, n_workers
 from textbench.flows.run.outbox import curve_entry

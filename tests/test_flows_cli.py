@@ -20,10 +20,10 @@ from typer.testing import CliRunner
 from textbench.evaluation.metrics.single_label import METRICS
 from textbench.flows.cli import app
 from textbench.flows.cli.doctor import checks
-from textbench.flows.cli.show import audit_in_words
 from textbench.flows.cli.store import seconds
 from textbench.flows.plan.cell import Cell, Request, plan
 from textbench.flows.results.index import Index
+from textbench.flows.results.leakage import audit_in_words
 from textbench.flows.results.rows import result_row
 from textbench.flows.results.runs import Run, command_of
 from textbench.tasks import InputError, catalogue, rankers

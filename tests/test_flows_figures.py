@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from tests.made_runs import one_label
-from textbench.flows.plan.learning_curves import Curve, Point
-from textbench.flows.plots import charts, leaderboard, style
 from textbench.flows.plots import curves as curves_plot
+from textbench.flows.plots import leaderboard, style
+from textbench.flows.report import charts
 from textbench.flows.report.boards import Board
 from textbench.flows.report.curves import tables
+from textbench.flows.results.learning_curves import Curve, Point
 from textbench.flows.results.summary import summarise as summaries
 from textbench.flows.results.winner import Standing
 
@@ -30,9 +31,8 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         axes.extend(picture.axes)
         return "<svg></svg>"
 
-    for module in (leaderboard, curves_plot):
-        monkeypatch.setattr(module, "save", keep)
-    monkeypatch.setattr(style, "inline", keep)
+    for way in ("save", "inline"):
+        monkeypatch.setattr(style, way, keep)
     return axes
 
 

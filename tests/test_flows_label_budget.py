@@ -14,9 +14,10 @@ from tests.commands import rows_of, textbench
 from textbench.evaluation.probes.budgets import labelled_documents
 from textbench.evaluation.statistics.intervals import mean_interval
 from textbench.flows.plan.cell import Request
-from textbench.flows.plan.learning_curves import plan_curves, summarise, verdicts
+from textbench.flows.plan.learning_curves import plan_curves
 from textbench.flows.plan.suites import parts, read_suite, suites
 from textbench.flows.results.index import Index
+from textbench.flows.results.learning_curves import summarise, verdicts
 from textbench.tasks import InputError, score
 from textbench.tasks.corpus import read_targets
 from textbench.tasks.storage.store import Store

@@ -18,10 +18,11 @@ import pytest
 from tests import made_runs
 from textbench.flows.plan.cell import Request
 from textbench.flows.plan.learning_curves import plan_curves
-from textbench.flows.plots import charts
+from textbench.flows.plots.costs import front
 from textbench.flows.referee import recorded_audits
+from textbench.flows.referee.held import PLAIN
 from textbench.flows.referee.ledger import choose, ledger
-from textbench.flows.report import boards, classes, page, papers, ranks, recorded
+from textbench.flows.report import boards, charts, classes, page, papers, ranks, recorded
 from textbench.flows.report.chapters import Chapter, answer_of, chapters
 from textbench.flows.report.evidence import Evidence, gather
 from textbench.flows.results.summary import summarise
@@ -216,7 +217,7 @@ def test_the_chapter_says_over_what_the_intervals_of_the_tables_are(tmp_path: Pa
 
 def test_ceilings_of_time_and_memory_are_a_pareto_front() -> None:
     points = [(1.0, 0.5), (2.0, 0.9), (2.0, 0.8), (3.0, 0.9), (9.0, 0.95), (1.0, 0.5)]
-    assert charts.front(points) == {(1.0, 0.5), (2.0, 0.9), (9.0, 0.95)}
+    assert front(points) == {(1.0, 0.5), (2.0, 0.9), (9.0, 0.95)}
 
 
 def test_average_ranks_over_data_sets(evidence: Evidence) -> None:
@@ -416,7 +417,7 @@ def test_best_is_the_best_of_all_that_is_recorded() -> None:
     measured = read_measured()
     for claim in read_claims():
         row, metric = measured.get(claim.id, {}), claim.metric_here
-        if row and metric and claim.dataset_here and row["basis"] in papers.PLAIN:
+        if row and metric and claim.dataset_here and row["basis"] in PLAIN:
             place = (claim.dataset_here, row["protocol"], row["paper"], metric)
             figures.setdefault(place, []).append(float(row["value"]) / claim.scale)
     shown = boards.recorded_boards(recorded.summaries(), [])

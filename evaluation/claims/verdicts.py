@@ -32,12 +32,13 @@ are judged by a comparison, and only by whether the interval is met:
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 Kind = Literal[
     "reproduced", "better than published", "not reproduced", "undecided",
     "impossible", "suspect", "not runnable", "not yet run",
 ]  # fmt: skip
+KINDS: tuple[Kind, ...] = get_args(Kind)
 # One point to each side: of a rate in percent or as a fraction, or one label, one unit of a log-likelihood score.
 WIDEST = {"percent": 1.0, "fraction": 0.01, "labels": 1.0, "log": 1.0}
 LEVEL = 0.05

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from textbench.flows.cli.output import FIGURES, check_file
+from textbench.flows.cli.output import check_figure
 from textbench.flows.cli.take import take_run
 from textbench.flows.cli.voice import wrote
 from textbench.flows.results.metric_names import KNOWN, heading, scale
@@ -73,10 +73,11 @@ def compare(
     """
     import json as json_module
 
-    from textbench.flows.results.comparison import as_json, draw, pairs, ranking
+    from textbench.flows.plots.ranks import draw
+    from textbench.flows.results.comparison import as_json, pairs, ranking
     from textbench.flows.run.workspace import home_folder
 
-    check_file("--figure", figure, FIGURES)
+    check_figure(figure)
     home = home_folder()
     entrants = _entrants(home, run, dataset, method, protocol, seeds, metric)
     found = {name: pairs(home, name, group, metric) for name, group in entrants.items()}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from textbench.flows.cli.output import FIGURES, check_file
+from textbench.flows.cli.output import check_figure
 from textbench.flows.cli.own import takes_own_data
 from textbench.flows.cli.request import Address, CellsAsJson, DataDir, Engine, Folds, Jobs, Paper, Probe
 from textbench.flows.cli.sweep import require_data
@@ -15,8 +15,8 @@ from textbench.tasks import InputError
 
 if TYPE_CHECKING:
     from textbench.flows.plan.cell import Cell
-    from textbench.flows.plan.learning_curves import Point
     from textbench.flows.plan.suites import Part
+    from textbench.flows.results.learning_curves import Point
 
 BUDGETS = (100, 200, 500, 1000, 2000, 5000)
 
@@ -86,7 +86,7 @@ def curve(
     for name, value, least in (("--draws", draws, 1), ("--trials", trials, 0)):
         if value < least:
             raise InputError(f"{name} must be at least {least}, got {value}")
-    check_file("--figure", figure, FIGURES)
+    check_figure(figure)
     validation = read_search(None, {"n_folds": folds}, protocol, paper)["validation"]
     where = read_engine(engine, address)
     use_data_dir(data_dir)
@@ -198,8 +198,8 @@ def _print(
     home: Path, rows: list[dict[str, Any]], metric: str | None, figure: Path | None, as_json: bool
 ) -> None:
     from textbench.flows.plan.corpora import keep_numbers, told_apart
-    from textbench.flows.plan.learning_curves import summarise, verdicts
     from textbench.flows.results.index import Index
+    from textbench.flows.results.learning_curves import summarise, verdicts
     from textbench.flows.results.metric_names import heading, scale, unit
 
     failed = [row for row in rows if row["error"]]

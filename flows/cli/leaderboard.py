@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from textbench.flows.cli.output import FIGURES, check_file
+from textbench.flows.cli.output import check_figure
 from textbench.flows.cli.voice import wrote
 from textbench.flows.tables.words import counted
 from textbench.tasks import InputError
@@ -61,7 +61,7 @@ def leaderboard(
     if json:
         output = "json"
     _check(metric, protocol, output, [TABLE, *FORMATS])
-    check_file("--figure", figure, FIGURES)
+    check_figure(figure)
     home = home_folder()
     found = _mlflow_rows(home) if from_mlflow else _index_rows(home)
     dataset, method = choose_datasets(found, dataset or ()), choose_methods(found, method or ())

@@ -29,6 +29,11 @@ def check_file(option: str, path: Path | None, endings: Sequence[str] = ()) -> N
         raise InputError(f"{option} {path} cannot be written: {error.strerror}") from error
 
 
+def check_figure(path: Path | None) -> None:
+    """See that the picture that --figure asks for can be written. Raises InputError where it cannot."""
+    check_file("--figure", path, FIGURES)
+
+
 def check_folder(option: str, folder: Path | None, path: Path | None = None) -> None:
     """See that files can be written to a folder, which is made if it is missing; `path` is what messages name.
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from textbench.flows.cli.output import FIGURES, check_file, check_folder
+from textbench.flows.cli.output import check_figure, check_file, check_folder
 from textbench.tasks import InputError
 
 FILE = Path("report.html")
@@ -66,10 +66,10 @@ def report(
     """
     import sys
 
-    from textbench.flows.plots.charts import draw_picture
-    from textbench.flows.referee import recorded_audits
+    from textbench.flows.plots.verdicts import draw
+    from textbench.flows.referee.held import counts
     from textbench.flows.referee.ledger import choose, ledger
-    from textbench.flows.report import page, recorded
+    from textbench.flows.report import audits, page, recorded
     from textbench.flows.report.chapters import chapters as build
     from textbench.flows.report.evidence import gather
     from textbench.flows.report.publish import publish as log
@@ -77,14 +77,14 @@ def report(
 
     out = output or out
     check_file("--out", out, [".html", ".htm"])
-    check_file("--figure", figure, FIGURES)
+    check_figure(figure)
     check_folder("--tables", tables)
     if figure is not None and not claims:
         raise InputError("--figure draws the verdicts on the papers' claims: add --claims")
     home = home_folder()
     evidence = gather(home, sweep or ())
     if record:
-        n_audits, n_lines = recorded_audits.record(evidence), recorded.record(evidence)
+        n_audits, n_lines = audits.record(evidence), recorded.record(evidence)
         print(f"textbench: recorded {n_audits} audits, {n_lines} lines of leaderboards", file=sys.stderr)
     if evidence.is_empty and not claims:
         raise InputError(
@@ -100,7 +100,7 @@ def report(
             f"Wrote {page.write_tables(tables, chapters)} tables to {tables}, each as CSV, Markdown and LaTeX."
         )
     if figure is not None and entries is not None:
-        draw_picture(entries, figure)
+        draw(counts(entries), figure)
     if publish:
         for line in log(home, out):
             print(line)

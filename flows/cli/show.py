@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from textbench.flows.cli.take import DataSet, OfProtocol, RunName, take_run
-from textbench.flows.tables.words import counted
 from textbench.tasks import InputError
 from textbench.tasks.sources.user_source import named
 
@@ -115,7 +114,7 @@ def _mlflow(home: "Path", row: Mapping[str, Any]) -> str | None:
 def _render(console: "Console", about: Mapping[str, Any]) -> None:
     from rich.text import Text
 
-    from textbench.flows.results.leakage import in_words
+    from textbench.flows.results.leakage import audit_in_words, in_words
     from textbench.flows.results.runs import labels_in_words
 
     console.print(Text(f"{about['dataset']} {about['method']}", style="bold"))
@@ -225,47 +224,6 @@ def _print_table(console: "Console", headings: Sequence[str], rows: Sequence[Seq
     for row in rows:
         table.add_row(*map(Text, row))
     console.print(table)
-
-
-def audit_in_words(audit: Mapping[str, Any]) -> list[str]:
-    """Return the findings of `tasks.audit` as sentences, those that found nothing left out."""
-    documents, classes = audit["documents"], audit["classes"]
-    empty, twice, mixed = audit["empty_texts"], audit["duplicates"], audit["conflicts"]
-    untrained = audit["untrained"]
-    lines = [
-        f"{documents['train']:,} training and {documents['test']:,} test documents; "
-        f"{classes['train']} classes in training, {classes['test']} in test, {classes['both']} in both."
-    ]
-    if "labels_per_document" in audit:
-        mean, none = audit["labels_per_document"], audit["unlabelled"]
-        lines.append(
-            f"{mean['train']:.2f} labels a training document and {mean['test']:.2f} a test document; "
-            f"{none['train']:,} and {none['test']:,} have none."
-        )
-    if empty["train"] or empty["test"]:
-        lines.append(f"{empty['train']:,} training and {empty['test']:,} test texts are empty.")
-    if twice["train"] or twice["test"]:
-        lines.append(
-            f"{twice['train']:,} training and {twice['test']:,} test documents "
-            "repeat an earlier text of their part."
-        )
-    if twice["across"]:
-        lines.append(
-            f"{twice['across']:,} test texts are also training texts, "
-            f"{twice['across_other_label']:,} of them only under other labels."
-        )
-    if mixed["texts"]:
-        lines.append(
-            f"{counted(mixed['texts'], 'text occurs', 'texts occur')} under several labels, "
-            f"in {counted(mixed['documents'], 'document')}."
-        )
-    if untrained["documents"]:
-        names = ", ".join(map(named, untrained["classes"]))
-        lines.append(
-            f"{untrained['documents']:,} test documents have a class without training documents: {names}."
-        )
-    lines.append("A ceiling is the highest value that any method can reach with such data.")
-    return lines
 
 
 def _print_recipe(console: "Console", about: Mapping[str, Any]) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from textbench.flows.cli.output import FIGURES, check_file
+from textbench.flows.cli.output import check_figure
 from textbench.flows.cli.own import one_data_set, takes_own_data
 
 if TYPE_CHECKING:
@@ -47,12 +47,13 @@ def terms(
 
     Example: textbench terms --method dcot --dataset reuters65 nasdaq reagan
     """
-    from textbench.flows.explain.terms import Question, ask, draw
+    from textbench.flows.explain.terms import Question, ask
+    from textbench.flows.plots.terms import draw
     from textbench.flows.run.workspace import home_folder
     from textbench.tasks.storage.isolate import CellError
     from textbench.tasks.storage.store import Store
 
-    check_file("--figure", figure, FIGURES)
+    check_figure(figure)
     question = Question(
         word or [], one_data_set(dataset, own, DATASET), method, top, rule, protocol, seed, own
     )
@@ -62,7 +63,7 @@ def terms(
         typer.echo(f"textbench: {' '.join(str(error).split())}", err=True)
         raise typer.Exit(1) from error
     if figure is not None:
-        draw(answer, figure)
+        draw([(column.heading, column.terms) for column in answer.columns], figure)
     if json:
         import json as writer
 
@@ -80,7 +81,7 @@ def _render(answer: "Answer") -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from textbench.flows.explain.terms import EMPTY
+    from textbench.flows.plots.terms import EMPTY
 
     table = Table(title=f"{answer.dataset}, {answer.method}", title_justify="left")
     for column in answer.columns:

@@ -7,11 +7,9 @@ vocabulary, those of its terms that the user asked about, and how many to show, 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from textbench.flows.plan.cell import Request, plan
-from textbench.flows.plots.style import canvas, save
 from textbench.tasks import InputError, catalogue, featurize, ingest
 from textbench.tasks.storage.store import Artifact, Store
 
@@ -19,8 +17,6 @@ if TYPE_CHECKING:
     from textbench.tasks.catalogue import Entry
 
 HOOK = "term_columns"
-BAR = "#9ecae1"  # pale enough for the terms to be read on it
-EMPTY = "(nothing)"  # in place of a column's terms
 
 
 @dataclass(frozen=True)
@@ -127,31 +123,3 @@ def _heading(heading: str, words: dict[str, str]) -> str:
     """Return the user's word for a term, with the term where the token rule changed it."""
     word = words.get(heading, heading)
     return word if word == heading else f"{word} ({heading})"
-
-
-def draw(answer: Answer, path: Path) -> None:
-    """Draw the columns side by side to an SVG, PNG or PDF file; a bar is a value's share of its column's best.
-
-    Raises InputError where it cannot be written.
-    """
-    n_rows = max([1, *(len(column.terms) for column in answer.columns)])
-    longest = [max(len(text) for text in (c.heading, *(term for term, _ in c.terms))) for c in answer.columns]
-    widths = [max(1.2, 0.1 * n_characters) for n_characters in longest]
-    layout = {"ncols": len(widths), "squeeze": False, "width_ratios": widths}
-    with canvas(0.28 * n_rows + 0.7, sum(widths), **layout) as (figure, axes):
-        for axis, column in zip(axes[0], answer.columns, strict=True):
-            _panel(axis, column, n_rows)
-        save(figure, path)
-
-
-def _panel(axis: Any, column: Column, n_rows: int) -> None:
-    values = [max(value, 0.0) for _, value in column.terms]
-    best = max(values, default=0.0) or 1.0
-    axis.barh(range(len(values)), [value / best for value in values], color=BAR, height=0.8)
-    for place, term in enumerate([term for term, _ in column.terms] or [EMPTY]):
-        axis.text(0.02, place, term, va="center")
-    axis.set(xlim=(0, 1), ylim=(n_rows - 0.5, -0.5), xticks=[], yticks=[])
-    axis.set_title(column.heading, fontweight="bold")
-    axis.grid(visible=False)
-    for side in ("bottom", "left"):
-        axis.spines[side].set_visible(False)

@@ -7,7 +7,6 @@ from the results folder. An exhibit none of whose cells is there is left out; on
 import csv
 import hashlib
 import importlib
-import importlib.util
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -40,10 +39,10 @@ class Exhibit:
 
 def exhibits(home: Path, suite: str) -> list[Exhibit]:
     """Return what the suite shows with the cells of the results folder; nothing for a suite without such a module."""
-    name = f"{__name__}.{suite.replace('-', '_')}.exhibits"
-    if importlib.util.find_spec(name) is None:
+    name = suite.replace("-", "_")
+    if not (Path(__file__).parent / name / "exhibits.py").exists():
         return []
-    return list(importlib.import_module(name).exhibits(home))
+    return list(importlib.import_module(f"{__name__}.{name}.exhibits").exhibits(home))
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ class Done:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The finished rows, as `flows.plan.learning_curves` reads them."""
+        """The finished rows, as `flows.results.learning_curves` reads them."""
         return [row | {"labels": dict(cell.request.labels)} for cell, row in self.found]
 
     @property

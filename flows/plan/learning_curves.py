@@ -1,22 +1,15 @@
-"""Label-budget curves: the cells that make them, and their points."""
+"""Label-budget curves: the cells that make them."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from itertools import groupby
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from textbench.evaluation.metrics.multilabel import is_of_several_labels
-from textbench.evaluation.statistics.intervals import mean_interval
-from textbench.evaluation.statistics.significance import holm, paired_t
 from textbench.flows.plan.cell import Cell, Request, plan
 from textbench.flows.plan.checks import check_shown_metric
-from textbench.flows.results.metric_names import KNOWN
 from textbench.tasks import catalogue
 
 if TYPE_CHECKING:
     from textbench.flows.plan.suites import Part
-
-LEVEL = 0.05
 
 
 def plan_curves(
@@ -47,85 +40,3 @@ def curve_arguments(part: "Part") -> dict[str, Any]:
         del arguments[name]
     arguments |= {"seed": part.request.seeds[0], "budgets": list(part.budgets)}
     return arguments | {"draws": part.draws, "stratified": part.stratified}
-
-
-@dataclass(frozen=True)
-class Point:
-    """The mean over draws at a budget and its 95 % interval (the mean itself for one draw), fractions."""
-
-    budget: int
-    mean: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
-class Curve:
-    """One method on one data set: its points by budget, smallest first."""
-
-    dataset: str
-    method: str
-    metric: str
-    n_draws: int
-    points: Sequence[Point]
-
-
-def summarise(rows: Sequence[Mapping[str, Any]], metric: str | None = None) -> list[Curve]:
-    """Return the curve of each method over the rows of budgets; without a metric accuracy, or micro-F1."""
-    curves = []
-    done = [found for found in rows if not found["error"]]
-    names = dict.fromkeys((found["dataset"], found["method"]) for found in done)
-    for dataset, method in names:
-        own = [found for found in done if (found["dataset"], found["method"]) == (dataset, method)]
-        chosen = metric or _ranking(own)
-        values: dict[int, list[float]] = {}
-        for found in own:
-            values.setdefault(found["labels"]["budget"], []).append(found["metrics"][chosen])
-        points = [_point(budget, values[budget]) for budget in sorted(values)]
-        curves.append(Curve(dataset, method, chosen, max(map(len, values.values())), points))
-    return curves
-
-
-def _point(budget: int, values: Sequence[float]) -> Point:
-    mean, half = mean_interval(values)
-    half = 0.0 if half != half else half
-    return Point(budget, mean, mean - half, mean + half)
-
-
-def _ranking(rows: Sequence[Mapping[str, Any]]) -> str:
-    return "micro_f1" if is_of_several_labels(rows[0]["metrics"]) else "accuracy"
-
-
-def verdicts(rows: Sequence[Mapping[str, Any]], metric: str | None = None) -> list[str]:
-    """Return for each data set a sentence on who is best from which to which budget, and who is tied with it.
-
-    The best mean is compared with every other one by Student's paired t test over the draws, which all methods share;
-    p values are corrected together for each budget (Holm). A single draw tests nothing and gives no sentence.
-    """
-    lines = []
-    done = [found for found in rows if not found["error"]]
-    for dataset in dict.fromkeys(found["dataset"] for found in done):
-        own = [found for found in done if found["dataset"] == dataset]
-        if len({found["method"] for found in own}) < 2 or len({found["labels"]["draw"] for found in own}) < 2:
-            continue
-        budgets = sorted({found["labels"]["budget"] for found in own})
-        found_at = {budget: _standing(own, budget, metric or _ranking(own)) for budget in budgets}
-        parts = []
-        for said, group in groupby(budgets, found_at.__getitem__):
-            first, *others = group
-            parts.append(f"{first:,}{f' to {others[-1]:,}' if others else ''} labels: {said}")
-        lines.append(f"{dataset}: {'; '.join(parts)}. Paired t tests over draws, Holm-corrected.")
-    return lines
-
-
-def _standing(rows: Sequence[Mapping[str, Any]], budget: int, metric: str) -> str:
-    runs: dict[str, dict[int, float]] = {}
-    for row in rows:
-        if row["labels"]["budget"] == budget:
-            runs.setdefault(row["method"], {})[row["labels"]["draw"]] = row["metrics"][metric]
-    sign = 1 if KNOWN[metric].higher_is_better else -1
-    best = max(runs, key=lambda method: sign * mean_interval(list(runs[method].values()))[0])
-    others = [method for method in runs if method != best]
-    corrected = holm([paired_t(runs[best], runs[method])[1] for method in others])
-    tied = [method for method, p in zip(others, corrected, strict=True) if p >= LEVEL]
-    return f"{best} is best" + (f", tied with {', '.join(tied)}" if tied else "")

@@ -1,27 +1,68 @@
 """The leaderboard as a picture: how good each method is, with its interval, and what it costs."""
 
+import math
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from textbench.flows.plots.style import BEST, INK, OTHER, canvas, dash, save
+from textbench.flows.plots import style
 from textbench.flows.results.metric_names import heading, scale, unit
 from textbench.flows.results.summary import Summary, columns, of_best, summarise, tables
 from textbench.tasks import InputError
 
-__all__ = ["INK", "WIDTH", "draw"]
-
-WIDTH = 7.0  # inches
 LINE = 80  # characters below an axis
+
+
+@dataclass(frozen=True)
+class MethodMark:
+    """A line: a method's figure and half of its interval, nan without one, in the metric's unit, and what that is over.
+
+    What `is_best` has a colour of its own; `beside` is written at the right.
+    """
+
+    label: str
+    value: float
+    half_width: float
+    over: str | None
+    marker: str
+    is_best: bool
+    is_filled: bool
+    beside: str
+
+
+def draw_methods(axis: Any, methods: Sequence[MethodMark], edge: float = -math.inf) -> None:
+    """Draw methods into axes, a line each; of one below the edge a triangle there.
+
+    A bar is the 95 % interval: over seeds solid, over test documents dashed.
+    """
+    for place, method in enumerate(methods):
+        colour = style.BEST if method.is_best else style.OTHER
+        looks = {
+            "color": colour,
+            "markerfacecolor": colour if method.is_filled else "#ffffff",
+            "clip_on": False,
+        }
+        if method.value < edge:
+            axis.plot([edge], [place], marker="<", **looks)
+        else:
+            bar = None if math.isnan(method.half_width) else method.half_width
+            drawn = axis.errorbar(method.value, place, xerr=bar, fmt=method.marker, capsize=2.5, **looks)
+            style.dash(drawn, method.over)
+        axis.text(1.02, place, method.beside, transform=axis.get_yaxis_transform(), va="center")
+    style.name_lines(axis, [method.label for method in methods])
+    # One unit at least, so that a hundredth of a point does not look large, with ticks that say what they are.
+    low, high = axis.get_xlim()
+    if high - low < 1:
+        axis.set_xlim((low + high - 1) / 2, (low + high + 1) / 2)
+    axis.ticklabel_format(axis="x", useOffset=False)
 
 
 def draw(rows: Iterable[Mapping[str, Any]], path: Path, metric: str | None = None) -> None:
     """Draw one panel a data set and protocol, best first, each in its metric's unit, to an SVG, PNG or PDF file.
 
-    A bar is the 95 % interval, the wider of that over seeds, a solid line, and that over test documents, a dashed one;
-    the number at the right is seconds, all stages together.
-    Raises InputError when there is nothing to draw.
+    The number at the right is seconds, all stages together. Raises InputError when there is nothing to draw.
     """
     groups = []
     for summaries in tables(summarise(rows, metric)):
@@ -32,33 +73,32 @@ def draw(rows: Iterable[Mapping[str, Any]], path: Path, metric: str | None = Non
         raise InputError("no finished run has that metric; there is nothing to draw")
     heights = [len(group) + 1.5 for _, group in groups]
     layout = {"nrows": len(groups), "squeeze": False, "height_ratios": heights}
-    with canvas(0.32 * sum(heights), WIDTH, **layout) as (figure, axes):
+    with style.canvas(0.32 * sum(heights), style.WIDE, **layout) as (figure, axes):
         for axis, (ranking, group) in zip(axes[:, 0], groups, strict=True):
             _panel(axis, group, ranking)
-        save(figure, path)
+        style.save(figure, path)
 
 
 def _panel(axis: Any, summaries: list[Summary], metric: str) -> None:
-    for place, summary in enumerate(summaries):
-        value, half = (scale(metric) * figures[metric] for figures in (summary.mean, summary.half_width))
-        colour, marker = (BEST, "D") if summary.is_best else (OTHER, "o")
-        bar = half if half == half else None
-        drawn = axis.errorbar(value, place, xerr=bar, fmt=marker, color=colour, capsize=3, clip_on=False)
-        dash(drawn, summary.over.get(metric))
-        if summary.seconds is not None:
-            axis.text(
-                1.02, place, f"{summary.seconds:.1f} s", transform=axis.get_yaxis_transform(), va="center"
-            )
-    axis.set_yticks(range(len(summaries)), [summary.label for summary in summaries])
-    axis.set_ylim(len(summaries) - 0.5, -0.5)
+    draw_methods(axis, [_mark(summary, metric) for summary in summaries])
     axis.set_title(summaries[0].title)
     label = f"{heading(metric)}, {unit(metric)}{_bars(summaries, metric)}"
     if shared := of_best(summaries, metric):
         label += "\n" + textwrap.fill(f"Diamond: best{shared}", LINE)
     axis.set_xlabel(label)
-    axis.grid(axis="y", visible=False)
-    axis.spines["left"].set_visible(False)
-    axis.tick_params(axis="y", length=0)
+
+
+def _mark(summary: Summary, metric: str) -> MethodMark:
+    return MethodMark(
+        label=summary.label,
+        value=scale(metric) * summary.mean[metric],
+        half_width=scale(metric) * summary.half_width[metric],
+        over=summary.over.get(metric),
+        marker="D" if summary.is_best else "o",
+        is_best=summary.is_best,
+        is_filled=True,
+        beside="" if summary.seconds is None else f"{summary.seconds:.1f} s",
+    )
 
 
 def _bars(summaries: list[Summary], metric: str) -> str:

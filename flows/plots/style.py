@@ -21,6 +21,8 @@ COLOURS = ("#0072b2", "#b84c00", "#00795a", "#a0447a", "#8a6100", "#4d5db0", "#0
 OTHER, BEST = COLOURS[0], COLOURS[1]
 MARKS = "osD^vP*"
 WIDTH = 4.6  # inches: a column of a page, a whole telephone
+WIDE = 7.0  # inches: a file of its own
+LONGEST = 32  # characters of a name beside a line
 SETTINGS: Any = {
     "svg.fonttype": "none",  # text stays text
     "svg.hashsalt": "textbench",  # equal pictures are equal files
@@ -115,6 +117,27 @@ def element(svg: str, name: str, title: str, description: str) -> str:
         f'aria-labelledby="{name}-title {name}-desc">{about}'
     )
     return svg.replace(opening, element, 1)
+
+
+def name_lines(axis: Any, names: Sequence[str], **options: Any) -> None:
+    """Name the lines 0, 1, ... of a drawing at the left, the first on top, without a frame there."""
+    axis.set_yticks(range(len(names)), names, **options)
+    axis.set_ylim(len(names) - 0.5, -0.5)
+    axis.grid(axis="y", visible=False)
+    axis.spines["left"].set_visible(False)
+    axis.tick_params(axis="y", length=0)
+
+
+def strip(axis: Any) -> None:
+    """Take grid, frame and ticks off axes whose figures are written into them."""
+    axis.grid(visible=False)
+    axis.spines[["left", "bottom"]].set_visible(False)
+    axis.tick_params(length=0)
+
+
+def shortened(label: str) -> str:
+    """Return a label without its middle if it is too long: the ends tell settings apart."""
+    return label if len(label) <= LONGEST else f"{label[: LONGEST // 2 - 1]}…{label[-LONGEST // 2 :]}"
 
 
 def place_labels(

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from textbench.flows.plots import charts
-from textbench.flows.plots.charts import Figure
-from textbench.flows.referee import recorded_audits
+from textbench.evaluation.claims.verdicts import KINDS
+from textbench.flows.referee.held import counts, held
 from textbench.flows.report import (
+    audits,
     boards,
+    charts,
     classes,
     costs,
     curves,
@@ -22,6 +23,7 @@ from textbench.flows.report import (
     topics,
 )
 from textbench.flows.report.boards import Board
+from textbench.flows.report.charts import Figure
 from textbench.flows.report.evidence import Evidence
 from textbench.flows.results.half_widths import in_words
 from textbench.flows.results.metric_names import scale
@@ -303,8 +305,8 @@ def _cost_answer(board: Board) -> str | None:
 
 
 def _papers(entries: "Sequence[Entry]", remade: Sequence[exhibits.Shown]) -> Chapter:
-    counts = Counter(entry.verdict.kind for entry in entries)
-    listed = ", ".join(f"{counts[kind]} {kind}" for kind in papers.KINDS if counts[kind])
+    n_of = Counter(entry.verdict.kind for entry in entries)
+    listed = ", ".join(f"{n_of[kind]} {kind}" for kind in KINDS if n_of[kind])
     n_here, n_kept = (sum(bool(getattr(e, which)) for e in entries) for which in ("fresh", "recorded"))
     answer = [f"Of {len(entries)} published figures and sentences: {listed}."]
     lines = [f"{n_here} were measured in this results folder, {n_kept} are recorded in the repository."]
@@ -312,13 +314,13 @@ def _papers(entries: "Sequence[Entry]", remade: Sequence[exhibits.Shown]) -> Cha
         Section(
             "verdict-counts",
             "Verdicts",
-            figures=[charts.verdicts(entries)],
+            figures=[charts.verdicts(counts(entries))],
             tables=[papers.verdict_counts(entries)],
         )
     ]
     pictures = [
         charts.held(found, slug(f"fig-held-{'-'.join(place)}"), f"{', '.join(place)}: published and measured")
-        for place, found in papers.held(entries).items()
+        for place, found in held(entries).items()
     ]
     if pictures:
         sections.append(Section("held", "Published beside measured", figures=pictures))
@@ -351,20 +353,18 @@ def _made(
     entries: "Sequence[Entry] | None",
     searched: Sequence[search.Run],
 ) -> Chapter:
-    found, kept = recorded_audits.known(evidence, others=entries is not None), _kept(boards_here, entries)
+    found, kept = audits.known(evidence, others=entries is not None), _kept(boards_here, entries)
     n_local, n_kept = len(evidence.rows) + len(evidence.budgets), sum(len(table.rows) for table in kept)
     sections = []
     if found:
-        sections.append(
-            Section("data-sets", "The data sets, audited", tables=[recorded_audits.overview(found)])
-        )
+        sections.append(Section("data-sets", "The data sets, audited", tables=[audits.overview(found)]))
         sections += [
             Section(
                 slug(f"audit-{name}"),
                 name,
                 one["source"],
-                points=recorded_audits.in_words(one),
-                tables=[recorded_audits.ceilings(name, one)],
+                points=audits.in_words(one),
+                tables=[audits.ceilings(name, one)],
             )
             for name, one in found.items()
         ]

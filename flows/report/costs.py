@@ -1,6 +1,6 @@
 """Chapter three: what it costs, in seconds and in memory, and what on each board nothing beats on both."""
 
-from textbench.flows.plots.charts import front
+from textbench.flows.plots.costs import front
 from textbench.flows.report.boards import Board, figure
 from textbench.flows.results.metric_names import scale
 from textbench.flows.results.summary import Summary, in_common, mean_over, of_best

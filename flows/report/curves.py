@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from textbench.flows.plan.learning_curves import Curve, summarise
 from textbench.flows.report.evidence import Evidence
+from textbench.flows.results.learning_curves import Curve, summarise
 from textbench.flows.results.metric_names import heading, scale, unit
 from textbench.flows.tables.table import LOCAL, NOTHING, Datum, Table, slug
 from textbench.flows.tables.words import counted

@@ -9,7 +9,7 @@ from typing import Any
 from textbench.flows.papers import Exhibit, exhibits
 from textbench.flows.plan.suites import parts, suites
 from textbench.flows.plots import style
-from textbench.flows.plots.charts import Figure
+from textbench.flows.report.charts import Figure
 from textbench.flows.report.evidence import Evidence
 from textbench.flows.tables.table import LOCAL, NOTHING, Datum, Table
 

@@ -17,9 +17,9 @@ from typing import Any
 from textbench.evaluation.claims.published import PROBES, read_claims
 from textbench.flows.plan.cell import Request
 from textbench.flows.plan.corpora import newest
+from textbench.flows.referee.held import PLAIN
 from textbench.flows.referee.ledger import hardware_here, read_measured
 from textbench.flows.report.evidence import Evidence, known, published_name
-from textbench.flows.report.papers import PLAIN
 from textbench.flows.report.provenance import SHORT, digests, settings
 from textbench.flows.results.runs import command_of
 from textbench.flows.results.summary import Summary, summarise

@@ -239,36 +239,3 @@ def as_json(found: Mapping[str, Sequence[Pair]], ranks: Ranking | None) -> list[
     """Return the comparison as JSON objects: one a pair (`kind` "pair"), and one of the ranks (`kind` "ranking")."""
     rows = [{"kind": "pair"} | asdict(pair) for compared in found.values() for pair in compared]
     return [*rows, {"kind": "ranking"} | asdict(ranks)] if ranks else rows
-
-
-def draw(ranks: Ranking, path: Path) -> None:
-    """Draw the critical-difference picture to an SVG, PNG or PDF file: bars join methods that are not told apart."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-    import numpy as np
-    import pandas as pd
-    from scikit_posthocs import critical_difference_diagram
-
-    from textbench.flows.plots.style import save
-
-    average = np.array(ranks.average_ranks)
-    # The drawing joins what has p above 0.05: 1 where ranks are closer than the critical difference, else 0.
-    alike = (np.abs(average[:, None] - average) < ranks.critical_difference).astype(float)
-    matplotlib.rcParams |= {"svg.fonttype": "none", "svg.hashsalt": "textbench", "font.size": 10}
-    figure, axis = plt.subplots(figsize=(7, 1.2 + 0.25 * len(average)), layout="constrained")
-    critical_difference_diagram(
-        dict(zip(ranks.methods, ranks.average_ranks, strict=True)),
-        pd.DataFrame(alike, ranks.methods, ranks.methods),
-        ax=axis,
-        label_fmt_right="{label} ({rank:.2f})",
-        label_fmt_left="{label} ({rank:.2f})",
-    )
-    title = (
-        f"Average ranks over {', '.join(ranks.datasets)} (1 is best)\n"
-        f"bars join what is less than {ranks.critical_difference:.2f} apart (Nemenyi, {100 * ranks.level:.0f} %)"
-    )
-    axis.set_title(title, loc="left", fontsize=10)
-    save(figure, path)
-    plt.close(figure)

@@ -1,4 +1,4 @@
-"""What a data set's flaws are worth: how a run's accuracy changes without them."""
+"""Flaws of a data set: what its audit found, in words, and how a run's accuracy changes without them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,8 +7,10 @@ from textbench.evaluation.metrics.multilabel import is_of_several_labels
 from textbench.flows.plan.corpora import newest
 from textbench.flows.results.index import Index
 from textbench.flows.results.runs import Run
+from textbench.flows.tables.words import counted
 from textbench.tasks import catalogue
 from textbench.tasks.corpus import read_corpus
+from textbench.tasks.sources.user_source import named
 
 
 def costs(run: Run) -> dict[str, Any]:
@@ -81,4 +83,45 @@ def in_words(found: Mapping[str, Any], accuracy: float) -> list[str]:
             f"Without headers, footers and quotes ({headers['dataset']}) accuracy is {100 * headers['accuracy']:.2f}: "
             f"they are worth {lost:.2f} points."
         )
+    return lines
+
+
+def audit_in_words(audit: Mapping[str, Any]) -> list[str]:
+    """Return the findings of `tasks.audit` as sentences, those that found nothing left out."""
+    documents, classes = audit["documents"], audit["classes"]
+    empty, twice, mixed = audit["empty_texts"], audit["duplicates"], audit["conflicts"]
+    untrained = audit["untrained"]
+    lines = [
+        f"{documents['train']:,} training and {documents['test']:,} test documents; "
+        f"{classes['train']} classes in training, {classes['test']} in test, {classes['both']} in both."
+    ]
+    if "labels_per_document" in audit:
+        mean, none = audit["labels_per_document"], audit["unlabelled"]
+        lines.append(
+            f"{mean['train']:.2f} labels a training document and {mean['test']:.2f} a test document; "
+            f"{none['train']:,} and {none['test']:,} have none."
+        )
+    if empty["train"] or empty["test"]:
+        lines.append(f"{empty['train']:,} training and {empty['test']:,} test texts are empty.")
+    if twice["train"] or twice["test"]:
+        lines.append(
+            f"{twice['train']:,} training and {twice['test']:,} test documents "
+            "repeat an earlier text of their part."
+        )
+    if twice["across"]:
+        lines.append(
+            f"{twice['across']:,} test texts are also training texts, "
+            f"{twice['across_other_label']:,} of them only under other labels."
+        )
+    if mixed["texts"]:
+        lines.append(
+            f"{counted(mixed['texts'], 'text occurs', 'texts occur')} under several labels, "
+            f"in {counted(mixed['documents'], 'document')}."
+        )
+    if untrained["documents"]:
+        names = ", ".join(map(named, untrained["classes"]))
+        lines.append(
+            f"{untrained['documents']:,} test documents have a class without training documents: {names}."
+        )
+    lines.append("A ceiling is the highest value that any method can reach with such data.")
     return lines

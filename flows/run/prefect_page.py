@@ -22,8 +22,8 @@ from prefect.artifacts import (
     update_progress_artifact,
 )
 
-from textbench.flows.plan import learning_curves
 from textbench.flows.plots import curves, leaderboard
+from textbench.flows.results import learning_curves
 from textbench.flows.results.metric_names import heading, scale
 from textbench.flows.run.mlflow_views import page_of, runs_page
 from textbench.flows.servers import services

@@ -10,19 +10,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from textbench.flows.papers.compressive.results import Order, Point
-    from textbench.flows.report.papers import Held
 
 TITLES = {"on_test": "tuned on test error, as published", "tuned": "tuned on training documents"}
-
-
-def held(found: "Sequence[Held]", path: Path) -> None:
-    """Draw published beside measured figures in percent, a line a row."""
-    from textbench.flows.plots.charts import draw_held
-
-    with style.canvas(0.27 * len(found) + 0.8) as (figure, axis):
-        draw_held(axis, found)
-        axis.set_xlabel("percent; square: published, dot: measured")
-        style.save(figure, path)
 
 
 def orders(found: "Sequence[Order]", path: Path) -> None:
@@ -37,13 +26,10 @@ def orders(found: "Sequence[Order]", path: Path) -> None:
                 options = {"color": colour, "markerfacecolor": fill, "capsize": 2.5}
                 axis.errorbar(error, place + offset, xerr=bar, fmt=mark, **options)
         names = [row.name if row.name.startswith("compressed") else f"LZ77 {row.name}" for row in found]
-        axis.set_yticks(range(len(found)), [name.replace(", ", ",\n") for name in names])
+        style.name_lines(axis, [name.replace(", ", ",\n") for name in names])
         axis.set_ylim(len(found) - 0.5, -0.6)
         axis.set_xlim(left=0)
         axis.set_xlabel("error, percent\nsquare: tuned on test error\ndot: on training documents")
-        axis.grid(axis="y", visible=False)
-        axis.spines["left"].set_visible(False)
-        axis.tick_params(axis="y", length=0)
         style.save(figure, path)
 
 

@@ -15,6 +15,7 @@ from textbench.flows.papers.compressive import drawings
 from textbench.flows.papers.compressive import results as figures
 from textbench.flows.papers.compressive.results import SUITE, TUNINGS
 from textbench.flows.plan.cell import PROBE
+from textbench.flows.plots import published
 
 if TYPE_CHECKING:
     from textbench.flows.plan.cell import Cell
@@ -43,8 +44,8 @@ def exhibits(home: Path) -> list[Exhibit]:
 
 def table_1(home: Path) -> Exhibit | None:
     """Accuracies beside the published ones, with features and seconds, and textbench's baselines below."""
+    from textbench.flows.referee.held import held
     from textbench.flows.referee.ledger import choose, ledger
-    from textbench.flows.report.papers import held
 
     parts = [part for part in done(home, SUITE) if not part.part.pieces]
     if not any(part.found for part in parts):
@@ -71,7 +72,7 @@ def table_1(home: Path) -> Exhibit | None:
         for (*_, dataset, metric), some in held(entries).items()
         for one in some
     ]
-    draw = partial(drawings.held, shown) if shown else None
+    draw = partial(published.draw, shown) if shown else None
     return Exhibit("table-1", "Table 1: accuracy, features and seconds", caption, header, rows, draw)
 
 

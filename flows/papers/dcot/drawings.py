@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from textbench.flows.explain.terms import Column
 from textbench.flows.plots import style
-
-if TYPE_CHECKING:
-    from textbench.flows.explain.terms import Column
-    from textbench.flows.plan.learning_curves import Curve
+from textbench.flows.plots.curves import draw_curves
+from textbench.flows.plots.terms import draw_terms
+from textbench.flows.results.learning_curves import Curve, Point
 
 Grid = Mapping[tuple[float, int], Sequence[float]]  # (noise, layers) -> accuracies in percent, one a draw
 PANELS_A_ROW = 3
@@ -27,15 +27,12 @@ def seconds(rows: Sequence[tuple[str, float | None, float]], path: Path) -> None
                 _above(axis, printed, place, style.BEST)
             axis.plot([measured], [place], "o", color=style.OTHER, zorder=3)
             _above(axis, measured, place, style.OTHER)
-        axis.set_yticks(range(len(rows)), [row[0] for row in rows])
+        style.name_lines(axis, [row[0] for row in rows])
         axis.set_ylim(len(rows) - 0.6, -0.8)
         axis.margins(x=0.12)
         axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
         axis.xaxis.set_minor_formatter(NullFormatter())
         axis.set_xlabel("seconds; square: published, dot: measured")
-        axis.grid(axis="y", visible=False)
-        axis.spines["left"].set_visible(False)
-        axis.tick_params(axis="y", length=0)
         style.save(figure, path)
 
 
@@ -53,7 +50,7 @@ def span(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.2g} s"
 
 
-def columns(found: "Sequence[Column]", shared: Sequence[set[str]], path: Path) -> None:
+def columns(found: Sequence[Column], shared: Sequence[set[str]], path: Path) -> None:
     """Draw columns of terms as panels, terms in `shared` in bold with a dot."""
     n_rows = -(-len(found) // PANELS_A_ROW)
     n_terms = max(len(column.terms) for column in found)
@@ -62,16 +59,7 @@ def columns(found: "Sequence[Column]", shared: Sequence[set[str]], path: Path) -
         for axis in axes.flat[len(found) :]:
             axis.set_visible(False)
         for axis, column, both in zip(axes.flat, found, shared, strict=False):
-            best = max((value for _, value in column.terms), default=0.0) or 1.0
-            shares = [max(value, 0.0) / best for _, value in column.terms]
-            axis.barh(range(len(shares)), shares, color=style.OTHER, alpha=0.25, height=0.85)
-            for place, (term, _) in enumerate(column.terms):
-                text, weight = (f"• {term}", "bold") if term in both else (term, "normal")
-                axis.text(0.03, place, text, va="center", fontsize=9, fontweight=weight)
-            axis.set(xlim=(0, 1), ylim=(n_terms - 0.4, -0.6), xticks=[], yticks=[])
-            axis.set_title(column.heading, fontweight="bold")
-            axis.grid(visible=False)
-            axis.spines[["bottom", "left"]].set_visible(False)
+            draw_terms(axis, column.heading, column.terms, n_terms, both)
         style.save(figure, path)
 
 
@@ -107,15 +95,11 @@ def _heat_map(axis: Any, means: Mapping[tuple[float, int], float]) -> None:
     axis.set(xlim=(-0.5, len(noises) - 0.5), ylim=(-0.55, len(depths) - 0.45))
     axis.set(xlabel="noise, percent", ylabel="layers")
     axis.set_title("accuracy, percent; framed: the highest")
-    axis.grid(visible=False)
-    axis.tick_params(length=0)
-    axis.spines[["left", "bottom"]].set_visible(False)
+    style.strip(axis)
 
 
 def _lines(axis: Any, means: Mapping[tuple[float, int], float], beside: Mapping[str, float]) -> None:
     """Draw a line a depth over the noise, and a dashed line for each of `beside`."""
-    from textbench.flows.plots.charts import draw_curves
-
     noises, depths = sorted({noise for noise, _ in means}), sorted({depth for _, depth in means})
     found = []
     for depth in depths:
@@ -130,18 +114,14 @@ def _lines(axis: Any, means: Mapping[tuple[float, int], float], beside: Mapping[
     axis.set_xlabel("noise, percent")
 
 
-def _line(name: str, values: Mapping[float, float]) -> "Curve":
+def _line(name: str, values: Mapping[float, float]) -> Curve:
     """Return percentages by noise as a curve without a band."""
-    from textbench.flows.plan.learning_curves import Curve, Point
-
     points = [Point(round(100 * noise), *[mean / 100] * 3) for noise, mean in values.items()]
     return Curve("", name, "accuracy", 1, points)
 
 
-def curves(found: "Sequence[Curve]", path: Path) -> None:
+def curves(found: Sequence[Curve], path: Path) -> None:
     """Draw label-budget curves."""
-    from textbench.flows.plots.charts import draw_curves
-
     with style.canvas(4.2) as (figure, axis):
         draw_curves(axis, found)
         style.save(figure, path)

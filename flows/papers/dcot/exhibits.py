@@ -195,7 +195,7 @@ def _aside(beside: Mapping[str, Sequence[float]], curves: Done) -> str:
 
 def figure_4(part: Done) -> Exhibit | None:
     """Accuracy by labels of the five methods, with 95 % bands over draws."""
-    from textbench.flows.plan.learning_curves import summarise, verdicts
+    from textbench.flows.results.learning_curves import summarise, verdicts
 
     if not part.found:
         return None
@@ -215,7 +215,7 @@ def figure_4(part: Done) -> Exhibit | None:
 
 def beyond(part: Done) -> Exhibit | None:
     """What the paper did not try: other settings of dCoT against its own and against tuned baselines."""
-    from textbench.flows.plan.learning_curves import verdicts
+    from textbench.flows.results.learning_curves import verdicts
 
     values: dict[tuple[str, str, int], list[float]] = {}
     for cell, row in part.found:

@@ -10,21 +10,6 @@ from textbench.flows.plots import style
 if TYPE_CHECKING:
     import numpy as np
 
-    from textbench.flows.report.papers import Held
-
-
-def held(found: "Sequence[Held]", baseline: float | None, path: Path) -> None:
-    """Draw published beside measured figures in percent, a line a row, and a baseline across them."""
-    from textbench.flows.plots.charts import draw_held
-
-    with style.canvas(0.27 * len(found) + 1.0) as (figure, axis):
-        draw_held(axis, found)
-        if baseline is not None:
-            axis.axvline(baseline, color=style.QUIET, linestyle="--", linewidth=1)
-            axis.set_title(f"dashed: TF-IDF, {baseline:.1f}", color=style.QUIET)
-        axis.set_xlabel("percent; square: published, dot: measured")
-        style.save(figure, path)
-
 
 @dataclass(frozen=True)
 class Difference:
@@ -55,12 +40,8 @@ def differences(panels: Mapping[str, Sequence[Difference]], path: Path) -> None:
                     [one.published], [place], "s", color=style.BEST, markerfacecolor="#ffffff", zorder=2
                 )
             axis.axvline(0, color=style.INK, linewidth=0.8)
-            axis.set_yticks(range(len(found)), [one.name for one in found], fontsize=8)
-            axis.set_ylim(len(found) - 0.4, -0.6)
+            style.name_lines(axis, [one.name for one in found], fontsize=8)
             axis.set_title(f"{rate}: SCDV less BoW")
-            axis.grid(axis="y", visible=False)
-            axis.spines["left"].set_visible(False)
-            axis.tick_params(axis="y", length=0)
         axes[-1, 0].set_xlabel("points; square: published, dot: measured")
         style.save(figure, path)
 
@@ -92,9 +73,7 @@ def matrix(
         axis.set_yticks(range(len(rows)), rows)
         axis.xaxis.tick_top()
         axis.set(xlim=(-0.5, len(columns) - 0.5), ylim=(len(rows) - 0.5, -0.5))
-        axis.grid(visible=False)
-        axis.tick_params(length=0)
-        axis.spines[["left", "bottom"]].set_visible(False)
+        style.strip(axis)
         style.save(figure, path)
 
 
@@ -220,10 +199,7 @@ def coherence(models: Mapping[str, tuple[Sequence[float], float | None]], path: 
             axis.annotate(f"{mean:.1f}", (mean, place - 0.36), ha="center", va="bottom", color=style.OTHER)
             if printed is not None:
                 axis.plot([printed], [place], "s", color=style.BEST, markerfacecolor="#ffffff", zorder=3)
-        axis.set_yticks(range(len(models)), list(models))
+        style.name_lines(axis, list(models))
         axis.set_ylim(len(models) - 0.5, -0.75)
         axis.set_xlabel("UMass; dot: a topic, bar: mean, square: published mean")
-        axis.grid(axis="y", visible=False)
-        axis.spines["left"].set_visible(False)
-        axis.tick_params(axis="y", length=0)
         style.save(figure, path)

@@ -18,7 +18,6 @@ from textbench.flows.papers.scdv.results import (
     Results,
     claims_of,
     figures,
-    held,
     id_of,
     is_of,
     less,
@@ -27,6 +26,8 @@ from textbench.flows.papers.scdv.results import (
     short,
     summary,
 )
+from textbench.flows.plots import published
+from textbench.flows.referee.held import beside
 
 REUTERS, BASELINE = "reuters-random70", "tfidf"
 RATES = ("accuracy", "macro-precision", "macro-recall", "macro-f1")
@@ -80,7 +81,7 @@ def table_1(results: Results) -> Exhibit | None:
         rows.append([name, method, *_pairs(results, name, method), *spread])
         rows[-1] += [less([accuracy], baseline), entry.verdict.kind]
         rows[-1] += [results.n_at_border(DATASET, method), results.n_empty(DATASET, method)]
-        drawn.append(held(name, entry))
+        drawn.append(beside(name, entry, entry.fresh))
     if not rows:
         return None
     if baseline:
@@ -104,7 +105,7 @@ def table_1(results: Results) -> Exhibit | None:
         "LDA is our own; the paper copied its row, and others that are not run here or need their authors' "
         f"code.{results.remarks(DATASET)}"
     )
-    draw = partial(drawings.held, [one for one in drawn if one], mean(baseline))
+    draw = partial(published.draw, [one for one in drawn if one], baseline=mean(baseline))
     return Exhibit("table-1", "Table 1: 20 Newsgroups", caption, header, rows, draw)
 
 
@@ -178,7 +179,7 @@ def table_3(results: Results) -> Exhibit | None:
             )
             rows[-1].append(results.n_at_border(REUTERS, method))
             if entry and metric in DRAWN:
-                drawn.append(held(f"{name}, {short(metric)}", entry))
+                drawn.append(beside(f"{name}, {short(metric)}", entry, entry.fresh))
     if not rows:
         return None
     header = ("row", "method", "metric", "kind", "published", "measured", "from", "to", "runs", "less TF-IDF's",
@@ -191,7 +192,7 @@ def table_3(results: Results) -> Exhibit | None:
         "method; nDCG is printed with the norm of five labels. Micro- and macro-F1 are at thresholds tuned on "
         f"training documents.{results.remarks(REUTERS)}"
     )
-    draw = partial(drawings.held, [one for one in drawn if one], None)
+    draw = partial(published.draw, [one for one in drawn if one])
     return Exhibit("table-3", "Table 3: Reuters, several labels", caption, header, rows, draw)
 
 

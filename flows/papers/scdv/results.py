@@ -15,7 +15,6 @@ from textbench.tasks.storage.store import Store
 if TYPE_CHECKING:
     from textbench.flows.plan.cell import Cell
     from textbench.flows.referee.ledger import Entry
-    from textbench.flows.report.papers import Held
 
 
 @dataclass(frozen=True)
@@ -101,15 +100,6 @@ def id_of(place: str, name: str, metric: str) -> str:
 
 def is_of(claim: Claim, place: str, name: str, metric: str) -> bool:
     return (claim.place, claim.method, claim.metric_here) == (place, name, metric)
-
-
-def held(label: str, entry: "Entry") -> "Held | None":
-    from textbench.flows.report.papers import Held
-
-    printed, found = entry.claim.printed, entry.fresh
-    if printed is None or found is None or found.value is None:
-        return None
-    return Held(label, printed.value, found.value, found.low, found.high, entry.verdict.kind)
 
 
 def figures(values: Sequence[float], entry: "Entry | None") -> list[Any]:
