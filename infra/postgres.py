@@ -12,15 +12,12 @@ from pathlib import Path
 
 from textbench.flows.servers import ports
 from textbench.flows.servers.ports import HOST
+from textbench.flows.servers.service import ServerError
 from textbench.tasks import InputError
 
 DATABASES = Path(__file__).resolve().with_name("databases.sql")
 USER = "textbench"
 OTHER_USER = "postgres"
-
-
-class ServerError(RuntimeError):
-    """A server did not start; the message has the end of its log."""
 
 
 def client_variables(port: int, password: str) -> dict[str, str]:

@@ -3,8 +3,8 @@
     python -m infra.servers start | status | stop | env
 
 They are the services of `compose.yaml`, on this machine's loopback alone. Users and passwords are variables of the
-environment, the same as in `.env.example`. Data, logs and process ids are in one folder, `$TEXTBENCH_SERVERS`, else
-`.textbench/servers`.
+environment, the same as in `.env.example`. Each server but PostgreSQL is a service (`flows.servers.service`) with a
+folder of its own in `$TEXTBENCH_SERVERS`, else `.textbench/servers`, for data, log and process id.
 
 The storage is moto's, from a package: it keeps everything in memory and lets everybody in, so it is for trying only.
 Set AWS_ENDPOINT_URL to storage of your own (MinIO, Ceph, a provider's), and that is used and left alone.
@@ -13,23 +13,22 @@ Set AWS_ENDPOINT_URL to storage of your own (MinIO, Ceph, a provider's), and tha
 import json
 import os
 import shlex
-import subprocess
 import sys
-import time
-import urllib.request
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import psutil
 
 from infra import postgres
-from infra.postgres import ServerError
+from textbench.flows.run.health import answers
 from textbench.flows.servers import ports
 from textbench.flows.servers.ports import HOST
+from textbench.flows.servers.service import STOP_SECONDS, Launch, ServerError, Service
 from textbench.tasks import InputError
-from textbench.tasks.storage.files import write_json
 
 INFRA = Path(__file__).resolve().parent
 FOLDER_VARIABLE = "TEXTBENCH_SERVERS"
@@ -58,8 +57,6 @@ POSTGRES = "postgres"
 N_WORKERS = 2
 START_SECONDS = 600.0  # on a machine that is busy; on an idle one all of it takes thirty
 ANSWER_SECONDS = 10.0
-STOP_SECONDS = 20.0
-LOG_LINES = 8
 
 
 @dataclass(frozen=True)
@@ -175,6 +172,18 @@ def read_group() -> Group:
     return Group(folder, found)
 
 
+def service(group: Group, server: Server) -> Service:
+    """Return the service that a server is; a Dask worker, without an address to ask, is ready when it has joined."""
+
+    def is_ready(_: Mapping[str, Any]) -> bool:
+        if server.health:
+            return answers(server.health, ANSWER_SECONDS)
+        return found.log.exists() and "Registered to" in found.log.read_text("utf-8", errors="replace")
+
+    found = Service(server.name, group.folder / server.name, "server", is_ready)
+    return found
+
+
 def start(group: Group) -> None:
     """Start what does not run and wait until all is healthy. Raises ServerError, InputError for a port in use."""
     group.folder.mkdir(parents=True, exist_ok=True)
@@ -182,31 +191,20 @@ def start(group: Group) -> None:
     for server in group.servers():
         if server.name == "prefect":
             _make_bucket(group)  # MLflow wants it, and by now the storage runs
-        if not is_running(group, server.name):
-            _spawn(group, server)
+        _end_unlocked(group, server.name)
+        service(group, server).start(partial(_launch, group, server))
         if server.name == "s3":
-            _wait(group, server)
+            service(group, server).wait(START_SECONDS)
     for server in group.servers():
-        _wait(group, server)
+        service(group, server).wait(START_SECONDS)
 
 
-def _spawn(group: Group, server: Server) -> None:
+def _launch(group: Group, server: Server) -> Launch:
     if server.port and not ports.is_free(HOST, group.ports[server.port]):
         variable = PORTS[server.port][0]
         raise InputError(f"port {group.ports[server.port]} on {HOST} is in use; set {variable} to another")
-    (group.folder / server.name).mkdir(exist_ok=True)
-    with _log(group, server.name).open("wb") as log:
-        process = subprocess.Popen(
-            server.command,
-            env=os.environ | dict(server.variables),
-            cwd=group.folder / server.name,  # what is written beside goes there
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-    created = psutil.Process(process.pid).create_time()
-    write_json(_state(group, server.name), {"pid": process.pid, "created": created})
+    # What is written beside goes to its folder.
+    return Launch(server.command, variables=server.variables, folder=group.folder / server.name)
 
 
 def _make_bucket(group: Group) -> None:
@@ -220,64 +218,32 @@ def _make_bucket(group: Group) -> None:
         client.create_bucket(Bucket=BUCKET)
 
 
-def is_running(group: Group, name: str) -> bool:
-    """Say whether the process of this name lives; a pid that another process has got since does not count."""
-    return _process(group, name) is not None
-
-
-def _process(group: Group, name: str) -> psutil.Process | None:
-    try:
-        state = json.loads(_state(group, name).read_text("utf-8"))
-        process = psutil.Process(state["pid"])
-        is_same = process.create_time() == state["created"] and process.status() != psutil.STATUS_ZOMBIE
-        return process if is_same else None
-    except (OSError, ValueError, psutil.NoSuchProcess):
-        return None
-
-
-def _wait(group: Group, server: Server) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while not is_healthy(group, server):
-        if not is_running(group, server.name):
-            raise ServerError(f"{server.name} ended while it was starting:\n{_log_tail(group, server.name)}")
-        if time.monotonic() > deadline:
-            raise ServerError(
-                f"{server.name} was not ready in {START_SECONDS:g} s:\n{_log_tail(group, server.name)}"
-            )
-        time.sleep(0.2)
-
-
-def is_healthy(group: Group, server: Server) -> bool:
-    """Say whether a server answers; one without an address to ask, a Dask worker, whether it has joined."""
-    if not server.health:
-        return is_running(group, server.name) and "Registered to" in _log_text(group, server.name)
-    try:
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(server.health, timeout=ANSWER_SECONDS) as answer:
-            return bool(answer.status == 200)
-    except (OSError, ValueError):
-        return False
-
-
 def stop(group: Group) -> list[str]:
     """Stop what runs, PostgreSQL last, and return the names. What does not end in time is killed."""
-    stopped = [server.name for server in reversed(group.servers()) if _end(group, server.name)]
+    stopped = [
+        server.name
+        for server in reversed(group.servers())
+        if service(group, server).stop() or _end_unlocked(group, server.name)
+    ]
     if postgres.stop(group.data):
         stopped.append(POSTGRES)
     return stopped
 
 
-def _end(group: Group, name: str) -> bool:
-    process = _process(group, name)
-    if process:
-        family = [process, *process.children(recursive=True)]
-        process.terminate()
-        _, alive = psutil.wait_procs(family, STOP_SECONDS)
-        for one in alive:
-            one.kill()
-        psutil.wait_procs(alive, STOP_SECONDS)
-    _state(group, name).unlink(missing_ok=True)
-    return process is not None
+def _end_unlocked(group: Group, name: str) -> bool:
+    """End what a version started that gave servers no lock; it knew them by when they began."""
+    path = group.folder / f"{name}.json"
+    with suppress(OSError, ValueError, psutil.NoSuchProcess):
+        known = json.loads(path.read_text("utf-8"))
+        process = psutil.Process(known["pid"])
+        if process.create_time() == known["created"]:
+            family = [process, *process.children(recursive=True)]
+            process.terminate()
+            for one in psutil.wait_procs(family, STOP_SECONDS)[1]:
+                one.kill()
+            path.unlink()
+            return True
+    return False
 
 
 def status(group: Group) -> dict[str, dict[str, Any]]:
@@ -286,10 +252,10 @@ def status(group: Group) -> dict[str, dict[str, Any]]:
     pid = postgres.pid(group.data) if is_up else None
     found = {POSTGRES: {"address": group.address(POSTGRES, "postgresql"), "pid": pid, "healthy": is_up}}
     for server in group.servers():
-        process = _process(group, server.name)
+        state = service(group, server).running_state()
         address = server.health.removesuffix("/health") or group.address("dask", "tcp")
-        is_up = process is not None and is_healthy(group, server)
-        found[server.name] = {"address": address, "pid": process.pid if process else None, "healthy": is_up}
+        is_up = bool(state) and service(group, server).is_ready(state)
+        found[server.name] = {"address": address, "pid": state.get("pid"), "healthy": is_up}
     return found
 
 
@@ -310,25 +276,6 @@ def client_variables(group: Group) -> dict[str, str]:
         "TEXTBENCH_LOCKS": LOCKS,
         "TEXTBENCH_STUDIES": STUDIES,
     }
-
-
-def _state(group: Group, name: str) -> Path:
-    return group.folder / f"{name}.json"
-
-
-def _log(group: Group, name: str) -> Path:
-    return group.folder / name / "server.log"
-
-
-def _log_text(group: Group, name: str) -> str:
-    try:
-        return _log(group, name).read_text("utf-8", errors="replace")
-    except OSError as error:
-        return f"no log: {error}"
-
-
-def _log_tail(group: Group, name: str) -> str:
-    return "\n".join(_log_text(group, name).splitlines()[-LOG_LINES:])
 
 
 def main(arguments: Sequence[str]) -> int:

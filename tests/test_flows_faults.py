@@ -77,7 +77,9 @@ def test_prefects_server_is_killed_in_mid_sweep(tmp_path: Path) -> None:
         process = own.start(own.command(), hold="per_class.json", variables=impatient)
         own.wait_until_held(process)
         before = own.artifacts()
-        supervisor = psutil.Process(prefect_server.read_state(prefect_server.own_folder(own.home))["pid"])
+        supervisor = psutil.Process(
+            prefect_server.supervised(prefect_server.own_folder(own.home)).state()["pid"]
+        )
         for one in [supervisor, *supervisor.children(recursive=True)]:
             one.kill()
         own.release()
@@ -105,7 +107,7 @@ def test_a_workers_flow_process_is_killed(
     asked = {"datasets": ["r8"], "methods": ["binary"], "n_seeds": 1}
     state = services.start_worker(faults.home, server["PREFECT_API_URL"], None)
     try:
-        services.wait(faults.home, services.WORKER, PATIENCE)
+        services.worker(faults.home).wait(PATIENCE)
         (faults.orders / "armed").touch()
         found: list[dict[str, Any]] = []
         asking = threading.Thread(
@@ -212,7 +214,7 @@ def start_mlflow(home: Path, port: int) -> int:
     """Serve MLflow's real server for this folder's database; return its process id."""
     home.mkdir(exist_ok=True)
     state = services.start_mlflow(home, "127.0.0.1", port)
-    services.wait(home, services.MLFLOW, PATIENCE)
+    services.mlflow_page(home).wait(PATIENCE)
     return int(state["pid"])
 
 
@@ -237,7 +239,7 @@ def test_mlflows_server_is_killed_in_mid_sweep(
             assert "it is kept, and the same command records it" in row["error"]
         before = faults.artifacts()
         assert len(faults.results()) == 2
-        assert eventually(lambda: not services.is_running(tracking, services.MLFLOW), 60)
+        assert eventually(lambda: not services.mlflow_page(tracking).is_running(), 60)
         assert start_mlflow(tracking, port) != pid
         rows, _ = faults.run(variables=address)
         assert [(row["error"], row["cached"]) for row in rows] == [(None, True)] * 2

@@ -57,7 +57,7 @@ def test_a_form_runs_in_the_worker_of_its_folder(tmp_path: Path, monkeypatch: py
         for home in homes:
             services.start_worker(home, info.api_url, None)
         for home in homes:
-            services.wait(home, services.WORKER)
+            services.worker(home).wait()
         names = {}
         for home in homes:
             wanted = {"deployments": {"tags": {"all_": [folder_tag(home)]}}}

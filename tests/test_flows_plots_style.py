@@ -10,8 +10,6 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from textbench.flows.plots import style
 from textbench.flows.report import page, publish
 from textbench.flows.run.workspace import folder_tag
@@ -160,14 +158,12 @@ class Prefect(BaseHTTPRequestHandler):
         pass
 
 
-def test_the_report_is_linked_from_the_pages_of_flow_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_report_is_linked_from_the_pages_of_flow_runs(tmp_path: Path) -> None:
     server = HTTPServer(("127.0.0.1", 0), Prefect)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    monkeypatch.setenv("PREFECT_API_URL", f"http://127.0.0.1:{server.server_port}/api")
+    address = f"http://127.0.0.1:{server.server_port}/api"
     try:
-        assert publish.link(tmp_path, tmp_path / "report.html", "abc") == 2
+        assert publish.link(tmp_path, tmp_path / "report.html", "abc", address) == 2
     finally:
         server.shutdown()
         server.server_close()
@@ -178,12 +174,9 @@ def test_the_report_is_linked_from_the_pages_of_flow_runs(
     assert f"file://{tmp_path}/report.html" in made[0]["data"]
 
 
-def test_without_a_server_or_database_nothing_is_published(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    assert publish.link(tmp_path, tmp_path / "report.html", "abc") is None
-    assert publish.log(tmp_path, tmp_path / "report.html") is None
+def test_without_a_database_nothing_is_published(tmp_path: Path) -> None:
+    (said,) = publish.publish(tmp_path, tmp_path / "report.html", "http://127.0.0.1:9/api")
+    assert said.startswith("Not logged to MLflow")
 
 
 def test_the_report_is_an_artifact_of_an_mlflow_run(tmp_path: Path) -> None:
@@ -193,6 +186,8 @@ def test_the_report_is_an_artifact_of_an_mlflow_run(tmp_path: Path) -> None:
     tracker.prepare()
     file = tmp_path / "report.html"
     file.write_text("<p>hello")
+    said = publish.publish(tmp_path, file, None)
+    assert said[1:] == ["Not linked from Prefect: no server is running (textbench up)."]
     run_id = publish.log(tmp_path, file)
     assert run_id is not None
     run = tracker.client.get_run(run_id)

@@ -11,8 +11,8 @@ import pytest
 from textbench.flows.cli.leaderboard import _mlflow_rows
 from textbench.flows.cli.show import _mlflow
 from textbench.flows.cli.status import status
+from textbench.flows.run import mlflow_views
 from textbench.flows.run.mlflow_views import COLUMNS, view
-from textbench.flows.servers import services
 from textbench.tasks import InputError
 
 
@@ -42,18 +42,18 @@ def test_the_page_of_a_run_is_named_while_it_is_up(tmp_path: Path, monkeypatch: 
     monkeypatch.chdir(tmp_path)
     uri = f"sqlite:///{tmp_path}/mlflow.db"
     row = {"tracking_uri": uri, "run_id": "abc"}
-    assert services.mlflow_address(tmp_path, uri) is None
+    assert mlflow_views.address_of(tmp_path, uri) is None
     assert _mlflow(tmp_path, row) == f"mlflow ui --backend-store-uri {uri}"
     up = {
         "address": "http://127.0.0.1:5000",
         "healthy": True,
         "page": "http://127.0.0.1:5000/#/experiments/1/runs",
     }
-    monkeypatch.setattr(services, "_mlflow_status", lambda home: up)
-    assert services.mlflow_address(tmp_path, uri) == up["page"]
+    monkeypatch.setattr(mlflow_views, "status", lambda home: up)
+    assert mlflow_views.address_of(tmp_path, uri) == up["page"]
     assert _mlflow(tmp_path, row) == "http://127.0.0.1:5000/#/runs/abc"
     # Another folder's page does not show these runs.
-    assert services.mlflow_address(tmp_path, "sqlite:////elsewhere/mlflow.db", "abc") is None
+    assert mlflow_views.address_of(tmp_path, "sqlite:////elsewhere/mlflow.db", "abc") is None
 
 
 def test_runs_of_a_server_are_at_its_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,7 +67,7 @@ def test_what_is_not_tracked_has_no_page(
 ) -> None:
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "none")
     monkeypatch.setenv("TEXTBENCH_HOME", str(tmp_path))
-    assert services.mlflow_address(tmp_path, "none") is None
+    assert mlflow_views.address_of(tmp_path, "none") is None
     assert _mlflow(tmp_path, {"tracking_uri": "none", "run_id": None}) is None
     status(json=False)
     assert "mlflow   is not used: tracking_uri is none" in capsys.readouterr().out

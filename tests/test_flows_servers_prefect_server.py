@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -16,10 +15,10 @@ import psutil
 import pytest
 
 from tests.commands import eventually
-from textbench.flows.cli.down import down
 from textbench.flows.cli.status import status
 from textbench.flows.servers import prefect_server
 from textbench.flows.servers.orphaned_runs import _is_dead, owner_tag
+from textbench.flows.servers.service import ServerError
 from textbench.tasks import InputError
 
 START = """
@@ -27,7 +26,7 @@ import sys
 from pathlib import Path
 from textbench.flows.servers import prefect_server
 info = prefect_server.start(Path(sys.argv[1]))
-print(info.pid, info.started_here)
+print(info.pid)
 """
 
 KILLED_FLOW = """
@@ -115,7 +114,7 @@ def kept(
     environ |= {"PREFECT_HOME": str(home / "no-profiles"), prefect_server.IDLE_VARIABLE: "1"}
     environ[prefect_server.WHOSE_VARIABLE] = prefect_server.OWN
     with ExitStack() as holders, pytest.MonkeyPatch.context() as patch:
-        holders.callback(prefect_server._stop, prefect_server.own_folder(home), None)
+        holders.callback(prefect_server.supervised(prefect_server.own_folder(home)).stop)
         held = holders.enter_context(ExitStack())
         patch.delenv("PREFECT_API_URL", raising=False)
         patch.setenv("PREFECT_HOME", str(home / "no-profiles"))
@@ -133,10 +132,9 @@ def kept(
 
 def test_commands_at_once_start_one_server(kept):
     info, _, told = kept
-    assert sorted(told) == [f"{info.pid} False\n"] * 3 + [f"{info.pid} True\n"]
+    assert told == [f"{info.pid}\n"] * 4
     assert len(processes_of(info.home)) == 2  # the supervisor and the server
     assert not info.configured
-    assert not info.started_here
 
 
 def test_page_looks_for_the_server_at_its_own_port(kept):
@@ -182,7 +180,7 @@ def test_unused_server_stops_and_no_process_is_left(kept):
     assert prefect_server.healthy(info.api_url)  # unused for much longer than a second, but held
     held.close()
     assert eventually(lambda: not processes_of(info.home))
-    assert not prefect_server.state_path(prefect_server.folder(info.home)).exists()
+    assert not prefect_server.supervised(prefect_server.folder(info.home)).state_path.exists()
     assert prefect_server.status(info.home)["address"] is None
 
 
@@ -193,10 +191,9 @@ def test_server_dies_with_its_supervisor_and_is_replaced(home):
     supervisor.kill()
     assert eventually(lambda: not processes_of(home))
     # It is stale, and not believed:
-    assert prefect_server.read_state(prefect_server.folder(home))["pid"] == first.pid
+    assert prefect_server.supervised(prefect_server.folder(home)).state()["pid"] == first.pid
     assert prefect_server.status(home)["pid"] is None
     second = prefect_server.start(home)
-    assert second.started_here
     assert second.pid != first.pid
     assert prefect_server.stop(home)
     assert not processes_of(home)
@@ -208,21 +205,9 @@ def test_server_stops_when_its_home_disappears(home):
     assert eventually(lambda: not processes_of(home))
 
 
-def test_reused_process_id_is_not_killed(home, monkeypatch, capsys):
-    prefect_server.folder(home).mkdir(parents=True)
-    stale = {"pid": os.getpid(), "port": 1, "api_url": "http://127.0.0.1:1/api", "started": 1.0}
-    prefect_server.state_path(prefect_server.folder(home)).write_text(json.dumps(stale))
-    monkeypatch.setattr(signal, "SIGTERM", None)  # os.kill(None) would raise
-    monkeypatch.setenv("TEXTBENCH_HOME", str(home))
-    down(everything=False)
-    down(everything=False)
-    assert capsys.readouterr().out == "no server was running\n" * 2
-    assert not prefect_server.state_path(prefect_server.folder(home)).exists()
-
-
 def test_death_at_start_shows_the_end_of_the_log(home, monkeypatch):
     monkeypatch.setenv("PREFECT_SERVER_DATABASE_CONNECTION_URL", "nosuchdatabase://")
-    with pytest.raises(prefect_server.ServerError, match=r"(?s)ended while it was starting.*nosuchdatabase"):
+    with pytest.raises(ServerError, match=r"(?s)ended while it was starting.*nosuchdatabase"):
         prefect_server.wait(prefect_server.start(home))
     assert not processes_of(home)
 
@@ -237,7 +222,7 @@ def test_configured_server_is_used_and_left_alone(home, monkeypatch):
         assert info.configured
         assert info.api_url == url
         assert not home.exists()
-        with pytest.raises(prefect_server.ServerError, match="configured"):
+        with pytest.raises(ServerError, match="configured"):
             prefect_server.wait(info)
         assert prefect_server.status(home) == {
             "address": url,

@@ -19,6 +19,7 @@ from tests import commands
 from tests.commands import rows_of
 from textbench.flows.run.workspace import folder_tag
 from textbench.flows.servers import ports, services
+from textbench.flows.servers.service import ServerError
 from textbench.tasks import InputError
 
 ONE = {"datasets": ["r8"], "methods": ["binary"], "n_seeds": 1}
@@ -280,11 +281,9 @@ def test_a_page_that_dies_at_start_shows_the_end_of_its_log(
     (tmp_path / "mlflow.db").write_text("this is no database, and long enough for SQLite to notice " * 20)
     monkeypatch.setenv("TEXTBENCH_HOME", str(tmp_path))
     services.start_mlflow(tmp_path, "127.0.0.1", 0)
-    with pytest.raises(
-        services.ServerError, match=r"(?s)the MLflow page ended while it was starting.*mlflow\.db"
-    ):
-        services.wait(tmp_path, services.MLFLOW)
-    assert not services.is_running(tmp_path, services.MLFLOW)
+    with pytest.raises(ServerError, match=r"(?s)the MLflow page ended while it was starting.*mlflow\.db"):
+        services.mlflow_page(tmp_path).wait()
+    assert not services.mlflow_page(tmp_path).is_running()
 
 
 def test_an_mlflow_server_of_the_users_is_used_and_left_alone(

@@ -177,7 +177,7 @@ def test_a_port_in_use_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
         with pytest.raises(
             InputError, match=f"port {port} on 127.0.0.1 is in use; set PREFECT_PORT to another"
         ):
-            servers._spawn(servers.Group(tmp_path, {"prefect": port}), server)
+            servers._launch(servers.Group(tmp_path, {"prefect": port}), server)
 
 
 @pytest.fixture(scope="module")
@@ -266,7 +266,7 @@ def test_all_servers_are_healthy_on_loopback_alone(client: dict[str, str], setti
     assert not found.returncode, found.stdout
     assert found.stdout.count("healthy") == 7
     folder = Path(settings["TEXTBENCH_SERVERS"])
-    states = [json.loads(path.read_text()) for path in folder.glob("*.json")]
+    states = [json.loads(path.read_text()) for path in folder.glob("*/server.json")]
     assert len(states) == 6
     tops = [psutil.Process(state["pid"]) for state in states]
     tops.append(psutil.Process(int((folder / "postgres" / "postmaster.pid").read_text().split()[0])))
@@ -368,7 +368,7 @@ def test_a_killed_server_is_started_again_and_stop_leaves_nothing(
     client: dict[str, str], settings: dict[str, str]
 ) -> None:
     folder = Path(settings["TEXTBENCH_SERVERS"])
-    pid = json.loads((folder / "dask-worker-2.json").read_text())["pid"]
+    pid = json.loads((folder / "dask-worker-2" / "server.json").read_text())["pid"]
     family = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
     for one in family:
         one.kill()
@@ -377,7 +377,7 @@ def test_a_killed_server_is_started_again_and_stop_leaves_nothing(
     assert found.returncode == 1 and re.search(r"dask-worker-2 .* not running", found.stdout)
     assert run("start", settings).returncode == 0
     assert run("status", settings).returncode == 0
-    pids = [json.loads(path.read_text())["pid"] for path in folder.glob("*.json")]
+    pids = [json.loads(path.read_text())["pid"] for path in folder.glob("*/server.json")]
     stopped = run("stop", settings)
     assert stopped.returncode == 0 and stopped.stdout.count(",") == 6, stopped.stdout
     time.sleep(0.1)

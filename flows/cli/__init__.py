@@ -30,7 +30,7 @@ from textbench.flows.cli.terms import terms
 from textbench.flows.cli.transform import transform
 from textbench.flows.cli.up import up
 from textbench.flows.cli.voice import VOICE
-from textbench.flows.servers.prefect_server import ServerError
+from textbench.flows.servers.service import ServerError
 from textbench.tasks import InputError
 
 app = typer.Typer(

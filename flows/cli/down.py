@@ -4,6 +4,9 @@ from typing import Annotated
 
 import typer
 
+from textbench.flows.run.workspace import home_folder
+from textbench.flows.servers import prefect_server, services
+
 
 def down(
     everything: Annotated[
@@ -19,18 +22,10 @@ def down(
 
     Example: textbench down
     """
-    from textbench.flows.run.workspace import home_folder
-    from textbench.flows.servers import prefect_server, services
-
-    try:
-        home = home_folder()
-        stopped = services.stop(home, everything)
-        others = [
-            str(other) for other, is_used in prefect_server.folders(home).items() if is_used and other != home
-        ]
-    except prefect_server.ServerError as error:
-        typer.echo(f"textbench: {error}", err=True)
-        raise typer.Exit(1) from error
+    home = home_folder()
+    stopped = services.stop(home, everything)
+    used = (str(folder) for folder, is_used in prefect_server.folders(home).items() if is_used)
+    others = [folder for folder in used if folder != str(home)]
     typer.echo(f"stopped: {', '.join(stopped)}" if stopped else "no server was running")
     if others:
         typer.echo(f"the Prefect server stays up for {', '.join(others)}; textbench down --all stops it")

@@ -74,6 +74,7 @@ def report(
     from textbench.flows.report.evidence import gather
     from textbench.flows.report.publish import publish as log
     from textbench.flows.run.workspace import home_folder
+    from textbench.flows.servers import prefect_server
 
     out = output or out
     check_file("--out", out, [".html", ".htm"])
@@ -102,5 +103,6 @@ def report(
     if figure is not None and entries is not None:
         draw(counts(entries), figure)
     if publish:
-        for line in log(home, out):
+        server = prefect_server.status(home)
+        for line in log(home, out, server["address"] if server["healthy"] else None):
             print(line)

@@ -2,7 +2,10 @@
 
 import typer
 
+from textbench.flows.run import outbox
+from textbench.flows.run.workspace import home_folder
 from textbench.flows.tables.words import counted
+from textbench.tasks.tracking.tracker import Tracker, read_settings
 
 
 def send() -> None:
@@ -12,10 +15,6 @@ def send() -> None:
 
     Example: MLFLOW_TRACKING_URI=http://127.0.0.1:5000 textbench send
     """
-    from textbench.flows.run import outbox
-    from textbench.flows.run.workspace import home_folder
-    from textbench.tasks.tracking.tracker import Tracker, read_settings
-
     home = home_folder()
     settings = read_settings(home)
     if not outbox.waiting(home, settings.tracking_uri):

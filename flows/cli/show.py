@@ -101,12 +101,12 @@ def _recipe(run: "Run", meta: Mapping[str, Any]) -> dict[str, Any]:
 
 def _mlflow(home: "Path", row: Mapping[str, Any]) -> str | None:
     """Return the address of the run's MLflow page if that is up, else the command that opens it; None without a run."""
-    from textbench.flows.servers import services
+    from textbench.flows.run import mlflow_views
     from textbench.tasks.tracking.tracker import NONE
 
     if row["tracking_uri"] == NONE:
         return None
-    if page := services.mlflow_address(home, row["tracking_uri"], row["run_id"]):
+    if page := mlflow_views.address_of(home, row["tracking_uri"], row["run_id"]):
         return page
     return f"mlflow ui --backend-store-uri {row['tracking_uri']}"
 

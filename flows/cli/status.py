@@ -1,9 +1,13 @@
 """`textbench status`: which services are used, where they are, and whether they answer."""
 
+from json import dumps
 from typing import Annotated, Any
 
 import typer
 
+from textbench.flows.run import outbox
+from textbench.flows.run.workspace import home_folder
+from textbench.flows.servers import services
 from textbench.flows.tables.words import counted
 
 
@@ -12,12 +16,6 @@ def status(json: Annotated[bool, typer.Option("--json", help="Print one line of 
 
     Example: textbench status --json
     """
-    from json import dumps
-
-    from textbench.flows.run import outbox
-    from textbench.flows.run.workspace import home_folder
-    from textbench.flows.servers import services
-
     home = home_folder()
     found = services.status(home)
     waiting = outbox.waiting(home)

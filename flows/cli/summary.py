@@ -52,7 +52,7 @@ def print_summary(home: Path, rows: Sequence[dict[str, Any]], page: str) -> None
     from textbench.flows.results.index import Index
     from textbench.flows.results.leaderboard import render_table
     from textbench.flows.results.winner import verdicts
-    from textbench.flows.servers import services
+    from textbench.flows.run import mlflow_views
     from textbench.tasks.tracking.tracker import read_settings
 
     console = Console()
@@ -67,7 +67,7 @@ def print_summary(home: Path, rows: Sequence[dict[str, Any]], page: str) -> None
     settings = read_settings(home)
     places = {}
     if settings.is_on:
-        up = services.mlflow_address(home, settings.tracking_uri)
+        up = mlflow_views.address_of(home, settings.tracking_uri)
         places["compare runs in MLflow"] = up or "textbench up, which says where its page is"
     places |= {
         "the flow in Prefect": page,

@@ -1,15 +1,22 @@
 """`textbench up`: start the Prefect server, a worker for its page, and MLflow's page, and keep them."""
 
 from contextlib import nullcontext
+from json import dumps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 import typer
 
+from textbench.flows.run.workspace import home_folder
+from textbench.flows.servers import ports, prefect_server, services
+from textbench.flows.servers.service import START_SECONDS
+from textbench.flows.servers.services import NIGHTLY_CRON
 from textbench.tasks import InputError
 
 PREFECT_PORT, MLFLOW_PORT = 4200, 5000  # what both are known by
 NO_SCHEDULE = "off"
+Status = dict[str, dict[str, Any]]
 
 
 def up(
@@ -40,12 +47,7 @@ def up(
 
     Example: textbench up --nightly "0 3 * * 1-5"
     """
-    from json import dumps
-
     from rich.console import Console
-
-    from textbench.flows.run.workspace import home_folder
-    from textbench.flows.servers import ports, prefect_server, services
 
     home = home_folder()
     asked = _asked(nightly, cron)
@@ -56,14 +58,11 @@ def up(
             "results and start runs here, without a password",
             err=True,
         )
-    _require_same(home, port, mlflow_port, asked)
-    try:
-        held = nullcontext() if prefect_server.configured_api_url() else prefect_server.hold(home)
-        with Console(stderr=True).status("starting Prefect, its worker, and MLflow's page"), held:
-            _start(home, host, port, mlflow_port, schedule)
-    except prefect_server.ServerError as error:
-        typer.echo(f"textbench: {error}", err=True)
-        raise typer.Exit(1) from error
+    before = services.status(home)
+    _require_same(before, port, mlflow_port, asked)
+    held = nullcontext() if prefect_server.configured_api_url() else prefect_server.hold(home)
+    with Console(stderr=True).status("starting Prefect, its worker, and MLflow's page"), held:
+        _start(home, before, host, port, mlflow_port, schedule)
     found = services.status(home)
     if json:
         typer.echo(dumps(found))
@@ -79,8 +78,6 @@ def up(
 
 def _asked(nightly: bool, cron: str | None) -> str | None:
     """Return what `--nightly` asks for: a schedule, off, or None without it."""
-    from textbench.flows.servers.services import NIGHTLY_CRON
-
     if cron is not None and not nightly:
         raise InputError(f"{cron!r} is a schedule of the flow nightly: textbench up --nightly {cron!r}")
     return (cron or NIGHTLY_CRON) if nightly else None
@@ -88,8 +85,6 @@ def _asked(nightly: bool, cron: str | None) -> str | None:
 
 def _schedule(nightly: str | None) -> str | None:
     """Return the schedule that was asked for, None for none. Raises InputError for what is not cron."""
-    from textbench.flows.servers.services import NIGHTLY_CRON
-
     if nightly in (None, NO_SCHEDULE):
         return None
     from prefect.client.schemas.schedules import CronSchedule
@@ -104,13 +99,8 @@ def _schedule(nightly: str | None) -> str | None:
     return nightly
 
 
-def _require_same(home: Path, port: int | None, mlflow_port: int | None, nightly: str | None) -> None:
+def _require_same(found: Status, port: int | None, mlflow_port: int | None, nightly: str | None) -> None:
     """Refuse to move or change what runs already: it may be at work."""
-    from urllib.parse import urlsplit
-
-    from textbench.flows.servers import services
-
-    found = services.status(home)
     for option, asked, name in (("--port", port, "prefect"), ("--mlflow-port", mlflow_port, "mlflow")):
         address = found[name]["address"]
         if asked is not None and address and urlsplit(address).port != asked:
@@ -128,20 +118,17 @@ def _require_same(home: Path, port: int | None, mlflow_port: int | None, nightly
         )
 
 
-def _start(home: Path, host: str, port: int | None, mlflow_port: int | None, cron: str | None) -> None:
-    """Start all three at once and wait until they answer."""
-    from textbench.flows.servers import ports, prefect_server, services
-
-    found = services.status(home)
+def _start(
+    home: Path, found: Status, host: str, port: int | None, mlflow_port: int | None, cron: str | None
+) -> None:
+    """Start at once what is not found to run, and wait until all three answer."""
     taken: list[int] = []
     last = prefect_server.folder(home) / "port", services.folder(home) / "mlflow.port"
     if found["prefect"]["address"] is None:
-        chosen, said = ports.choose("--port", host, port, ports.remembered(last[0]) or PREFECT_PORT)
-        taken.append(chosen)
+        port, said = ports.choose("--port", host, port, ports.remembered(last[0]) or PREFECT_PORT)
+        taken.append(port)
         _say(said)
-        info = prefect_server.start(home, host, chosen)
-    else:
-        info = prefect_server.start(home)
+    info = prefect_server.start(home, host, port)
     if found["mlflow"]["address"] is None and not found["mlflow"]["configured"]:
         usual = ports.remembered(last[1]) or MLFLOW_PORT
         chosen, said = ports.choose("--mlflow-port", host, mlflow_port, usual, taken)
@@ -151,10 +138,10 @@ def _start(home: Path, host: str, port: int | None, mlflow_port: int | None, cro
     if info.port is not None:
         ports.remember(last[0], info.port)
     services.start_worker(home, info.api_url, cron)
-    prefect_server.wait(info, services.START_SECONDS)
-    if not services.status(home)["mlflow"]["configured"]:
-        services.wait(home, services.MLFLOW)
-    services.wait(home, services.WORKER)
+    prefect_server.wait(info, START_SECONDS)
+    if not found["mlflow"]["configured"]:
+        services.mlflow_page(home).wait()
+    services.worker(home).wait()
 
 
 def _say(text: str) -> None:

@@ -17,15 +17,18 @@ N_LINKED = 5  # the newest flow runs, whose pages get the link
 TIMEOUT = 5.0
 
 
-def publish(home: Path, path: Path) -> list[str]:
-    """Log the report to MLflow and link it from Prefect; return a line for each thing that was done, or why not."""
+def publish(home: Path, path: Path, api_url: str | None) -> list[str]:
+    """Log the report to MLflow and link it from Prefect; return a line for each thing that was done, or why not.
+
+    `api_url` is the address of a Prefect server that answers, None where there is none.
+    """
     run_id = log(home, path)
     if run_id is None:
         return ["Not logged to MLflow: nothing has been recorded there yet (textbench run quick)."]
     lines = [f"Logged to MLflow's experiment {REPORTS} as run {run_id}."]
-    n_linked = link(home, path, run_id)
-    if n_linked is None:
+    if api_url is None:
         return [*lines, "Not linked from Prefect: no server is running (textbench up)."]
+    n_linked = link(home, path, run_id, api_url)
     return [*lines, f"Linked from Prefect's page of the last {n_linked} flow runs."]
 
 
@@ -42,14 +45,8 @@ def log(home: Path, path: Path) -> str | None:
     return str(run_id)
 
 
-def link(home: Path, path: Path, run_id: str) -> int | None:
-    """Add an artifact that names the report to the newest flow runs; return how many, None without a Prefect server."""
-    from textbench.flows.servers.prefect_server import status
-
-    server = status(home)
-    if not server["healthy"]:
-        return None
-    api_url = server["address"]
+def link(home: Path, path: Path, run_id: str, api_url: str) -> int:
+    """Add an artifact that names the report to the newest flow runs of a folder; return how many."""
     wanted = {"flows": {"name": {"any_": list(FLOWS)}}, "sort": "START_TIME_DESC", "limit": N_LINKED}
     wanted["flow_runs"] = {"tags": {"all_": [folder_tag(home)]}}
     runs = _post(f"{api_url}/flow_runs/filter", wanted)

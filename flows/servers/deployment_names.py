@@ -10,9 +10,11 @@ import socket
 from collections.abc import Mapping
 from pathlib import Path
 
-from textbench.flows.run.workspace import DEFAULT, FOLDER_TAG, folder_tag
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import DeploymentFilter, FlowFilter
 
-FORM = "by-form"
+from textbench.flows.run.run_names import FORM
+from textbench.flows.run.workspace import DEFAULT, FOLDER_TAG, folder_tag
 
 
 def ending(home: Path, owners: Mapping[str, str]) -> str:
@@ -38,9 +40,6 @@ def _is_gone(owner: str) -> bool:
 
 async def owners() -> dict[str, str]:
     """Return the folder's tag of every form, empty where it has none, by what its name has after `by-form`."""
-    from prefect.client.orchestration import get_client
-    from prefect.client.schemas.filters import DeploymentFilter, FlowFilter
-
     forms = DeploymentFilter.model_validate({"name": {"like_": FORM}, "tags": {"all_": ["textbench"]}})
     ours = FlowFilter.model_validate({"name": {"any_": ["benchmark"]}})
     async with get_client() as client:

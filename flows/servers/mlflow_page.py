@@ -1,8 +1,7 @@
 """MLflow's page for the runs of a results folder, as a process of its own that `services` starts and stops.
 
-`python -m textbench.flows.servers.mlflow_page HOME LOCK SOCKET` is handed two descriptors: the lock that says it
-runs, and the socket to listen on. `mlflow server` would do the same with two processes more and no way to hand it a
-port that is its own.
+`python -m textbench.flows.servers.mlflow_page HOME SOCKET` is handed the socket to listen on. `mlflow server` would do
+the same with two processes more and no way to hand it a port that is its own.
 """
 
 import os
@@ -21,9 +20,8 @@ def serve(home: Path, listener: int) -> None:
     tracker = Tracker(settings)
     tracker.prepare()
     arrange(tracker)
-    state = services.read_state(home, services.MLFLOW)
-    page = runs_page(tracker, state["address"])
-    services.write_state(home, services.MLFLOW, state | {"page": page})
+    page = services.mlflow_page(home)
+    page.note(page=runs_page(tracker, page.state()["address"]))
     # What `mlflow server` hands its processes.
     os.environ["_MLFLOW_SERVER_FILE_STORE"] = settings.tracking_uri
     os.environ["_MLFLOW_SERVER_ARTIFACT_ROOT"] = settings.artifact_root
@@ -34,12 +32,5 @@ def serve(home: Path, listener: int) -> None:
     uvicorn.Server(config).run(sockets=[socket.socket(fileno=listener)])
 
 
-def main() -> None:
-    """Serve the page; the lock stays open as long as this process lives, and is not handed on."""
-    os.set_inheritable(int(sys.argv[2]), False)
-    os.set_inheritable(int(sys.argv[3]), False)
-    serve(Path(sys.argv[1]), int(sys.argv[3]))
-
-
 if __name__ == "__main__":
-    main()
+    serve(Path(sys.argv[1]), int(sys.argv[2]))

@@ -6,18 +6,32 @@ Prefect hears nothing from a killed process and would show its runs as running f
 import asyncio
 import os
 import socket
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, TypeVar
 
-from textbench.flows.servers.prefect_server import ServerError
+import psutil
+from prefect.client.orchestration import PrefectClient, get_client
+from prefect.client.schemas.filters import FlowRunFilter, TaskRunFilter
+from prefect.client.schemas.objects import FlowRun, TaskRun
+from prefect.exceptions import PrefectHTTPStatusError
+from prefect.states import Crashed
 
-if TYPE_CHECKING:
-    from prefect.client.orchestration import PrefectClient
-    from prefect.client.schemas.objects import FlowRun, TaskRun
+from textbench.flows.servers.service import ServerError
 
 PREFIX = "owner:"
 PAGE = 200  # the most that Prefect's API returns at once
 MESSAGE = "The process of this run was killed."
+Run = TypeVar("Run", FlowRun, TaskRun)
+
+
+def _in_state(*types: str) -> dict[str, Any]:
+    return {"state": {"type": {"any_": types}}}
+
+
+UNFINISHED = FlowRunFilter.model_validate(_in_state("RUNNING", "PENDING", "CANCELLING"))
+CRASHED = FlowRunFilter.model_validate(_in_state("CRASHED"))
+UNFINISHED_TASKS = TaskRunFilter.model_validate(_in_state("RUNNING", "PENDING", "SCHEDULED"))
 
 
 def owner_tag() -> str:
@@ -31,8 +45,6 @@ def _start(pid: int) -> float:
 
     Raises psutil.NoSuchProcess when there is none.
     """
-    import psutil
-
     try:
         # The name, which may hold anything, stands in brackets; the start is field 22 of proc(5).
         fields = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
@@ -51,8 +63,6 @@ def crash_abandoned_runs() -> int:
 
     Raises ServerError when the server lets nobody in by this user and password, or cannot reach its database.
     """
-    from prefect.exceptions import PrefectHTTPStatusError
-
     try:
         return asyncio.run(_crash_abandoned_runs())
     except PrefectHTTPStatusError as error:
@@ -67,11 +77,12 @@ def crash_abandoned_runs() -> int:
 
 
 async def _crash_abandoned_runs() -> int:
-    from prefect.client.orchestration import get_client
-    from prefect.states import Crashed
-
     async with get_client() as client:
-        flow_runs = [run for run in await _unfinished_flow_runs(client) if _is_abandoned(run)]
+        flow_runs = [
+            run
+            for run in await _every(client.read_flow_runs, flow_run_filter=UNFINISHED)
+            if _is_abandoned(run)
+        ]
         for flow_run in flow_runs:
             await client.set_flow_run_state(flow_run.id, Crashed(message=MESSAGE), force=True)
         task_runs = await _orphaned_task_runs(client)
@@ -80,51 +91,32 @@ async def _crash_abandoned_runs() -> int:
     return len(flow_runs) + len(task_runs)
 
 
-async def _unfinished_flow_runs(client: "PrefectClient") -> "list[FlowRun]":
-    from prefect.client.schemas.filters import FlowRunFilter
-
-    unfinished = FlowRunFilter.model_validate(
-        {"state": {"type": {"any_": ["RUNNING", "PENDING", "CANCELLING"]}}}
-    )
-    found: list[FlowRun] = []
-    while (
-        len(page := await client.read_flow_runs(flow_run_filter=unfinished, limit=PAGE, offset=len(found)))
-        == PAGE
-    ):
-        found += page
-    return found + page
+async def _every(
+    read: Callable[..., Awaitable[list[Run]]], **wanted: FlowRunFilter | TaskRunFilter
+) -> list[Run]:
+    """Return all runs that a method of Prefect's client finds, page by page."""
+    found = page = await read(**wanted, limit=PAGE)
+    while len(page) == PAGE:
+        page = await read(**wanted, limit=PAGE, offset=len(found))
+        found = found + page
+    return found
 
 
-async def _orphaned_task_runs(client: "PrefectClient") -> "list[TaskRun]":
+async def _orphaned_task_runs(client: PrefectClient) -> list[TaskRun]:
     """Return the unfinished task runs of crashed flow runs that dead processes of this machine owned."""
-    from prefect.client.schemas.filters import FlowRunFilter, TaskRunFilter
-
-    crashed = FlowRunFilter.model_validate({"state": {"type": {"any_": ["CRASHED"]}}})
-    unfinished = TaskRunFilter.model_validate(
-        {"state": {"type": {"any_": ["RUNNING", "PENDING", "SCHEDULED"]}}}
-    )
-    task_runs: list[TaskRun] = []
-    while True:
-        page = await client.read_task_runs(
-            flow_run_filter=crashed, task_run_filter=unfinished, limit=PAGE, offset=len(task_runs)
-        )
-        task_runs += page
-        if len(page) < PAGE:
-            break
+    task_runs = await _every(client.read_task_runs, flow_run_filter=CRASHED, task_run_filter=UNFINISHED_TASKS)
     parents = {run.flow_run_id for run in task_runs if run.flow_run_id}
     abandoned = {parent for parent in parents if _is_abandoned(await client.read_flow_run(parent))}
     return [run for run in task_runs if run.flow_run_id in abandoned]
 
 
-def _is_abandoned(flow_run: "FlowRun") -> bool:
+def _is_abandoned(flow_run: FlowRun) -> bool:
     owners = [tag.removeprefix(PREFIX) for tag in flow_run.tags if tag.startswith(PREFIX)]
     return bool(owners) and all(_is_dead(owner) for owner in owners)
 
 
 def _is_dead(owner: str) -> bool:
     """Say whether `<hostname>:<pid>:<its start>` was a process of this machine that is no more."""
-    import psutil
-
     try:
         hostname, pid, start = owner.rsplit(":", 2)
         if hostname != socket.gethostname():

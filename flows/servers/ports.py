@@ -46,6 +46,14 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
+def listen_or_refuse(host: str, port: int) -> socket.socket:
+    """Return what `listen` does. Raises InputError instead of OSError."""
+    try:
+        return listen(host, port)
+    except OSError as error:
+        raise InputError(f"port {port} on {host} cannot be listened on: {error.strerror}") from error
+
+
 def is_free(host: str, port: int) -> bool:
     """Say whether a port could be listened on now. Raises InputError for a host that is not this machine's."""
     try:

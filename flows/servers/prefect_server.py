@@ -2,11 +2,9 @@
 
 Own server: one for all results folders of a user on this machine (`folder`), or one for each where
 `$TEXTBENCH_PREFECT` is own. It has a database, settings and a log, a port on 127.0.0.1, and a supervisor
-(`flows.servers.supervisor`) that stops it when nobody has used it for a while. These files make this safe:
+(`flows.servers.supervisor`) that stops it when nobody has used it for a while. The supervisor is a service
+(`flows.servers.service`), `running.lock` is its lock; further files of its folder are:
 
-- `start.lock`   held while a server is being started or stopped, so that two commands at once start one;
-- `running.lock` held by the supervisor all its life. A lock dies with its holder, so whatever `server.json`
-  says, a server is there exactly when this lock is taken: no stale state or reused process id misleads;
 - `users.lock`   held shared by every command at work; its time of change is when the server was last used;
 - `folders/`     a file for each results folder, which holds its path, and is locked and changed in the same way;
 - `port`         where the page was when `textbench up` last showed it: the next server listens there again.
@@ -16,29 +14,26 @@ Importing this module is cheap: Prefect is imported by nothing here.
 
 import fcntl
 import hashlib
-import json
 import os
-import signal
 import socket
-import subprocess
 import sys
-import threading
 import time
 import tomllib
-import urllib.error
 import urllib.parse
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from textbench.flows.run.health import answers
 from textbench.flows.servers import ports
 from textbench.flows.servers.ports import HOST
+from textbench.flows.servers.service import STOP_SECONDS, Launch, ServerError, Service
 from textbench.tasks import InputError
-from textbench.tasks.storage.files import whole, write_json
-from textbench.tasks.storage.locks import is_free, locked, take
+from textbench.tasks.storage.files import whole
+from textbench.tasks.storage.locks import START, is_free, locked
 
 IDLE_VARIABLE = "TEXTBENCH_SERVER_IDLE_SECONDS"
 IDLE_SECONDS = 1800.0
@@ -46,29 +41,39 @@ IDLE_SECONDS = 1800.0
 OWN_VARIABLE = "TEXTBENCH_SERVER_API_URL"
 WHOSE_VARIABLE = "TEXTBENCH_PREFECT"
 SHARED, OWN = "shared", "own"
-STOP_SECONDS = 10.0  # how long a server may take to stop before it is killed
+SUPERVISOR = "textbench.flows.servers.supervisor"
 CONFIGURED_SECONDS = 10.0  # how long a configured server, which ought to be up, may take to answer
-LOG_LINES = 8  # shown when a server dies at start
-
-
-class ServerError(RuntimeError):
-    """The Prefect server cannot be reached or did not start; the message says why in a few lines."""
+# The command line prints its own progress; Prefect's page keeps the logs.
+LOGGING = {
+    "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
+    "PREFECT_LOGGING_EXTRA_LOGGERS": "textbench",
+    "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
+}
 
 
 @dataclass(frozen=True)
 class ServerInfo:
-    """Where a Prefect server is, and whose it is.
-
-    `pid` (the supervisor's) and `port` are None for a configured server; `started_here`: by this very call.
-    """
+    """Where a Prefect server is, and whether the user configured it; if not, its supervisor's pid and its port."""
 
     home: Path
     api_url: str
-    ui_url: str
-    pid: int | None
-    port: int | None
-    started_here: bool
     configured: bool
+    pid: int | None = None
+    port: int | None = None
+
+    @property
+    def ui_url(self) -> str:
+        """The address of its page."""
+        return self.api_url.removesuffix("/api")
+
+
+def supervised(place: Path) -> Service:
+    """Return the service that our server of this folder is: its state has `port`, `api_url`, `started`."""
+
+    def is_ready(state: dict[str, Any]) -> bool:
+        return "api_url" in state and healthy(state["api_url"])
+
+    return Service("the Prefect server", place, "server", is_ready, "running.lock")
 
 
 def folder(home: Path) -> Path:
@@ -146,6 +151,18 @@ def environment(home: Path, api_url: str) -> dict[str, str]:
     return quiet | own
 
 
+@contextmanager
+def opened(home: Path) -> Iterator[ServerInfo]:
+    """Begin to start a Prefect server, or find one, and set the environment for Prefect to be imported.
+
+    The server may still be starting when this returns: `wait` before the first flow.
+    """
+    with nullcontext() if configured_api_url() else hold(home):
+        info = start(home)
+        os.environ.update(environment(home, info.api_url) | LOGGING)
+        yield info
+
+
 def start(home: Path, host: str = HOST, port: int | None = None) -> ServerInfo:
     """Find the server to use, or begin to start one, and return at once: `wait` waits until it answers.
 
@@ -155,66 +172,44 @@ def start(home: Path, host: str = HOST, port: int | None = None) -> ServerInfo:
     """
     url = configured_api_url()
     if url is not None:
-        return ServerInfo(home, url, url.removesuffix("/api"), None, None, False, True)
+        return ServerInfo(home, url, configured=True)
     idle_seconds()  # a bad value is reported here, not by the supervisor into its log
-    place = folder(home)
-    place.mkdir(parents=True, exist_ok=True)
+    service = supervised(folder(home))
     deadline = time.monotonic() + STOP_SECONDS
     while time.monotonic() < deadline:
-        with locked(place / "start.lock"):
-            lock = take(place / "running.lock")
-            if lock is not None:
-                try:
-                    state = _spawn(home, lock, host, port)
-                finally:
-                    os.close(lock)  # the supervisor has its own copy
-                return _info(home, state, started_here=True)
-            touch(home)
-            state = read_state(place)
-            if state:
-                return _info(home, state, started_here=False)
+        touch(home)
+        if state := service.start(lambda: _launch(home, host, port)):
+            touch(home)  # now that it has started, it has been used
+            return ServerInfo(home, state["api_url"], False, state["pid"], state["port"])
         time.sleep(0.1)  # its state was deleted by somebody; the supervisor notices and stops
-    raise ServerError(f"a Prefect server runs in {place} but its server.json is gone; stop it by hand")
+    raise ServerError(
+        f"a Prefect server runs in {service.place} but its server.json is gone; stop it by hand"
+    )
 
 
 def wait(info: ServerInfo, timeout: float = 90.0) -> ServerInfo:
     """Wait until the server answers, at most `timeout` seconds, and return `info`.
 
-    Raises ServerError with the end of the server's log when it died or did not answer in time.
+    Raises ServerError, with the end of the log of ours, when it died or did not answer in time.
     """
-    with nullcontext() if info.configured else hold(info.home):
-        _poll(info, min(timeout, CONFIGURED_SECONDS) if info.configured else timeout)
-    return info
-
-
-def _poll(info: ServerInfo, timeout: float) -> None:
-    deadline = time.monotonic() + timeout
+    if not info.configured:
+        with hold(info.home):
+            supervised(folder(info.home)).wait(timeout)
+        return info
+    deadline = time.monotonic() + min(timeout, CONFIGURED_SECONDS)
     while not healthy(info.api_url):
-        if not info.configured and not _running(folder(info.home)):
-            raise ServerError(
-                f"the Prefect server ended while it was starting:\n{_log_tail(folder(info.home))}"
-            )
-        if time.monotonic() > deadline and info.configured:
+        if time.monotonic() > deadline:
             raise ServerError(
                 f"the configured Prefect server {info.api_url} does not answer; start it, or unset "
                 "PREFECT_API_URL (environment or Prefect profile) and textbench starts one of its own"
             )
-        if time.monotonic() > deadline:
-            raise ServerError(
-                f"no answer from {info.api_url} in {timeout:g} s:\n{_log_tail(folder(info.home))}"
-            )
         time.sleep(0.05)
+    return info
 
 
-def healthy(api_url: str, timeout: float = 2.0) -> bool:
-    """Say whether a Prefect server answers at this address within `timeout` seconds."""
-    loopback = f"//{HOST}:" in api_url or "//localhost:" in api_url
-    handlers = [urllib.request.ProxyHandler({})] if loopback else []
-    try:
-        with urllib.request.build_opener(*handlers).open(f"{api_url}/health", timeout=timeout) as answer:
-            return bool(answer.status == 200)
-    except (OSError, ValueError):
-        return False
+def healthy(api_url: str) -> bool:
+    """Say whether a Prefect server answers at this address."""
+    return answers(f"{api_url}/health")
 
 
 def status(home: Path) -> dict[str, Any]:
@@ -223,32 +218,24 @@ def status(home: Path) -> dict[str, Any]:
     `address` and `pid` are None when no server runs, `pid` also when it is a configured one.
     """
     url = configured_api_url()
-    if url is not None:
-        return {"address": url, "healthy": healthy(url), "pid": None, "configured": True}
-    place = folder(home)
-    state = read_state(place) if _running(place) else None
-    if not state:
-        return {"address": None, "healthy": False, "pid": None, "configured": False}
-    return {
-        "address": state["api_url"],
-        "healthy": healthy(state["api_url"]),
-        "pid": state["pid"],
-        "configured": False,
-    }
+    state = {"api_url": url} if url is not None else supervised(folder(home)).running_state()
+    address = state.get("api_url")
+    is_healthy = address is not None and healthy(address)
+    return {"address": address, "healthy": is_healthy, "pid": state.get("pid"), "configured": url is not None}
 
 
 def folders(home: Path) -> dict[Path, bool]:
     """Return the results folders that have used our server since it started, and whether each uses it now."""
     place = folder(home)
-    if configured_api_url() is not None or not _running(place):
+    if configured_api_url() is not None or not place.exists():
         return {}
-    with locked(place / "start.lock"):
-        return _folders(place)
+    with locked(place / START):
+        return {} if is_free(supervised(place).lock) else _folders(place)
 
 
 def _folders(place: Path) -> dict[Path, bool]:
     """Return what `folders` does; call it under the start lock, as two who try a lock at once mislead each other."""
-    found, started = {}, read_state(place).get("started", 0.0)
+    found, started = {}, supervised(place).state().get("started", 0.0)
     for path in (place / "folders").glob("[!.]*"):  # whole files
         is_used = not is_free(path)
         if is_used or path.stat().st_mtime >= started:
@@ -257,33 +244,18 @@ def _folders(place: Path) -> dict[Path, bool]:
 
 
 def stop(home: Path, everything: bool = False) -> bool:
-    """Stop our server, and first one of this results folder's own: SIGTERM, then SIGKILL.
+    """Stop our server, and first one of this results folder's own.
 
     One that other results folders use now is stopped only with `everything`; a configured one is left alone. Returns
     whether one was stopped. Raises ServerError when it cannot be.
     """
+
+    def is_used_elsewhere(place: Path) -> bool:
+        return not everything and any(used for user, used in _folders(place).items() if user != home)
+
     places = dict.fromkeys((own_folder(home), folder(home)))
-    stopped = [_stop(place, None if everything else home) for place in places if place.exists()]
+    stopped = [supervised(place).stop(partial(is_used_elsewhere, place)) for place in places]
     return any(stopped)
-
-
-def _stop(place: Path, home: Path | None) -> bool:
-    """Stop the server in `place`, unless others than `home`, if one is given, use it now."""
-    with locked(place / "start.lock"):
-        state = read_state(place)
-        was_running = not _released(place)
-        if was_running and home and any(used for user, used in _folders(place).items() if user != home):
-            return False
-        if was_running and state:
-            os.kill(state["pid"], signal.SIGTERM)
-        # Without a state the supervisor stops by itself, within a second.
-        if was_running and not _released(place, STOP_SECONDS):
-            if not state:
-                raise ServerError(f"the Prefect server in {place} does not stop and its pid is unknown")
-            os.kill(state["pid"], signal.SIGKILL)  # the server dies with its supervisor
-            _released(place, STOP_SECONDS)
-        state_path(place).unlink(missing_ok=True)
-    return was_running
 
 
 @contextmanager
@@ -331,59 +303,20 @@ def idle_seconds() -> float:
     return seconds
 
 
-def state_path(place: Path) -> Path:
-    """Return the path of `server.json` in the server's folder: pid, port, api_url and start time of our server."""
-    return place / "server.json"
-
-
-def read_state(place: Path) -> dict[str, Any]:
-    """Return what `server.json` says, empty when missing or damaged; it is true only while a server runs."""
-    kinds = {"pid": int, "port": int, "api_url": str, "started": float}
-    try:
-        state = json.loads(state_path(place).read_text(encoding="utf-8"))
-        return {name: kind(state[name]) for name, kind in kinds.items()}
-    except (OSError, ValueError, KeyError, TypeError):
-        return {}
-
-
-def _spawn(home: Path, lock: int, host: str, port: int | None) -> dict[str, Any]:
-    """Start the supervisor with the lock that says it runs and a socket whose port nobody else can take."""
+def _launch(home: Path, host: str, port: int | None) -> Launch:
     place = folder(home)
-    with _listener(place, host, port) as listener:
-        port = listener.getsockname()[1]
-        api_url = f"http://{ports.reached_at(host)}:{port}/api"
-        touch(home)
-        with (place / "server.log").open("wb") as log:
-            supervisor = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-m",
-                    "textbench.flows.servers.supervisor",
-                    str(place),
-                    str(lock),
-                    str(listener.fileno()),
-                ],
-                pass_fds=(lock, listener.fileno()),
-                env=os.environ | _server_environment(home, api_url, host, port),
-                cwd=place,  # Prefect reads settings from its working folder: not from the user's
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,  # an interrupted command must not take the server along
-            )
-    threading.Thread(target=supervisor.wait, daemon=True).start()  # reap it, should it end before us
-    started = _user(home).stat().st_mtime  # by the clock of files, which lags behind the other
-    state = {"pid": supervisor.pid, "port": port, "api_url": api_url, "started": started}
-    write_json(state_path(place), state)
-    return state
-
-
-def _listener(place: Path, host: str, port: int | None) -> socket.socket:
     last = ports.remembered(place / "port") if port is None else None
-    try:
-        return ports.listen(host, last if last and ports.is_free(host, last) else port or 0)
-    except OSError as error:
-        raise InputError(f"port {port} on {host} cannot be listened on: {error.strerror}") from error
+    listener = ports.listen_or_refuse(host, last if last and ports.is_free(host, last) else port or 0)
+    port = listener.getsockname()[1]
+    api_url = f"http://{ports.reached_at(host)}:{port}/api"
+    started = _user(home).stat().st_mtime  # by the clock of files, which lags behind the other
+    return Launch(
+        [sys.executable, "-m", SUPERVISOR, str(place), str(listener.fileno())],
+        {"port": port, "api_url": api_url, "started": started},
+        _server_environment(home, api_url, host, port),
+        place,  # Prefect reads settings from its working folder: not from the user's
+        listener,
+    )
 
 
 def _server_environment(home: Path, api_url: str, host: str, port: int) -> dict[str, str]:
@@ -398,29 +331,3 @@ def _server_environment(home: Path, api_url: str, host: str, port: int) -> dict[
         # Block types are registered when first used; registering them all costs 1-2 s of a first start.
         "PREFECT_SERVER_REGISTER_BLOCKS_ON_START": "false",
     }
-
-
-def _info(home: Path, state: dict[str, Any], started_here: bool) -> ServerInfo:
-    url = state["api_url"]
-    return ServerInfo(home, url, url.removesuffix("/api"), state["pid"], state["port"], started_here, False)
-
-
-def _running(place: Path) -> bool:
-    """Say whether a supervisor lives. Under the start lock: two who try a lock at once mislead each other."""
-    if not place.exists():
-        return False
-    with locked(place / "start.lock"):
-        return not _released(place)
-
-
-def _released(place: Path, seconds: float = 0.0) -> bool:
-    """Say whether `running.lock` is free, waiting for it at most `seconds`; call it under the start lock."""
-    return is_free(place / "running.lock", seconds)
-
-
-def _log_tail(place: Path) -> str:
-    try:
-        lines = (place / "server.log").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError as error:
-        return f"no log: {error}"
-    return "\n".join(lines[-LOG_LINES:])

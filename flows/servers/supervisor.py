@@ -1,12 +1,10 @@
 """The supervisor of textbench's own Prefect server: a small process that stops it when nobody needs it.
 
-`python -m textbench.flows.servers.supervisor FOLDER LOCK SOCKET` is started by `flows.servers.prefect_server`, which
-hands over two descriptors: the lock that says a server runs, and the socket to listen on. The server is its child and
-cannot outlive it.
+`python -m textbench.flows.servers.supervisor FOLDER SOCKET` is started by `flows.servers.prefect_server`, which hands
+over the socket to listen on. The server is its child and cannot outlive it.
 """
 
 import asyncio
-import fcntl
 import gc
 import os
 import signal
@@ -18,7 +16,9 @@ import time
 from pathlib import Path
 from typing import NoReturn
 
-from textbench.flows.servers.prefect_server import idle_seconds, read_state, state_path
+from textbench.flows.servers.prefect_server import SUPERVISOR, idle_seconds, supervised
+from textbench.flows.servers.service import Service
+from textbench.tasks.storage.locks import START, is_free, locked
 
 TICK_SECONDS = 0.5
 GRACE_SECONDS = 3.0
@@ -27,64 +27,53 @@ GRACE_SECONDS = 3.0
 def supervise(place: Path, listener: int) -> None:
     """Run the server until it ends, is unused for too long, loses its state file, or we are told to stop."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    command = [
-        sys.executable,
-        "-m",
-        "textbench.flows.servers.supervisor",
-        "--serve",
-        str(place),
-        str(listener),
-    ]
+    service = supervised(place)
+    command = [sys.executable, "-m", SUPERVISOR, "--serve", str(place), str(listener)]
     # The server reads from a pipe whose other end only this process has, so it learns of our end in any case.
     with subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=(listener,)) as server:
         try:
             os.close(listener)
-            _watch(place, server)
+            _watch(service, server)
         finally:
-            _forget(place)
+            _forget(service)
             _end(server)
 
 
-def _watch(place: Path, server: "subprocess.Popen[bytes]") -> None:
+def _watch(service: Service, server: "subprocess.Popen[bytes]") -> None:
     started, last_used = time.monotonic(), time.time()
     while server.poll() is None:
         # Without a state nobody finds this server; whoever started us has long written it.
-        if read_state(place).get("pid") != os.getpid() and time.monotonic() - started > GRACE_SECONDS:
+        if service.state().get("pid") != os.getpid() and time.monotonic() - started > GRACE_SECONDS:
             return
-        last_used = max(last_used, _last_used(place))
-        if time.time() - last_used > idle_seconds() and _retire(place):
+        last_used = max(last_used, _last_used(service.place))
+        if time.time() - last_used > idle_seconds() and _retire(service):
             return
         time.sleep(TICK_SECONDS)
 
 
 def _last_used(place: Path) -> float:
     """Return when the server was last used: now, while any command holds `users.lock`."""
+    users = place / "users.lock"
     try:
-        with (place / "users.lock").open("ab") as users:
-            fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return os.fstat(users.fileno()).st_mtime
-    except BlockingIOError:
-        return time.time()
+        return users.stat().st_mtime if is_free(users) else time.time()
     except OSError:
         return 0.0
 
 
-def _retire(place: Path) -> bool:
-    """Withdraw the state unless somebody is just now finding the server; say whether it was withdrawn."""
-    try:
-        with (place / "start.lock").open("ab") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if time.time() - _last_used(place) <= idle_seconds():
-                return False
-            _forget(place)
-            return True
-    except OSError:
-        return False
+def _retire(service: Service) -> bool:
+    """Withdraw the state unless somebody has just found the server; say whether it was withdrawn."""
+    if not service.place.exists():
+        return True
+    with locked(service.place / START):
+        if time.time() - _last_used(service.place) <= idle_seconds():
+            return False
+        _forget(service)
+        return True
 
 
-def _forget(place: Path) -> None:
-    if read_state(place).get("pid") == os.getpid():
-        state_path(place).unlink(missing_ok=True)
+def _forget(service: Service) -> None:
+    if service.state().get("pid") == os.getpid():
+        service.state_path.unlink(missing_ok=True)
 
 
 def _end(server: "subprocess.Popen[bytes]") -> None:
@@ -142,13 +131,8 @@ def _die_with_supervisor() -> None:
 
 def main() -> None:
     """Supervise, or with `--serve` be the server."""
-    if sys.argv[1] == "--serve":
-        serve(Path(sys.argv[2]), int(sys.argv[3]))
-    else:
-        # The lock, argument 2, stays open as long as this process lives, and is not handed on.
-        os.set_inheritable(int(sys.argv[2]), False)
-        os.set_inheritable(int(sys.argv[3]), False)
-        supervise(Path(sys.argv[1]), int(sys.argv[3]))
+    *options, place, listener = sys.argv[1:]
+    (serve if options else supervise)(Path(place), int(listener))
 
 
 if __name__ == "__main__":

@@ -83,6 +83,15 @@ def intact(value: Any, name: str) -> dict[str, Any]:
     return meta
 
 
+def read_json(path: Path) -> dict[str, Any]:
+    """Return the JSON object in a file, empty where there is none or it is damaged."""
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 def write_json(path: Path, value: Any) -> None:
     """Write `value` to `path` so that the file is there whole or not at all, even after a crash."""
     with whole(path) as part:

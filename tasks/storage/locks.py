@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+START = "start.lock"  # of a folder: held while a process of it is started or stopped, and while one asks which live
+
 
 @contextlib.contextmanager
 def locked(
@@ -52,3 +54,11 @@ def is_free(path: Path, seconds: float = 0.0) -> bool:
         if time.monotonic() >= deadline:
             return False
         time.sleep(0.05)
+
+
+def is_held(path: Path) -> bool:
+    """Say whether somebody holds the lock on `path`, asked under the start lock of its folder."""
+    if not path.parent.exists():
+        return False
+    with locked(path.with_name(START)):
+        return not is_free(path)
