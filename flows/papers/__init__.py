@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from textbench.tasks.storage.files import whole, write_json
+from textbench.tasks.storage.files import read_json, whole, write_json
 
 if TYPE_CHECKING:
     from textbench.flows.plan.cell import Cell
@@ -149,7 +149,7 @@ def _log(home: Path, suite: str, paths: Sequence[Path]) -> str:
     digest = hashlib.sha256(b"\0".join(path.read_bytes() for path in paths)).hexdigest()
     about = {"sha256": digest, "tracking_uri": tracker.settings.tracking_uri}
     file = home / "suites" / suite / RECORD
-    known = _read(file)
+    known = read_json(file)
     if known.items() >= about.items() and tracker.exists():
         return f"MLflow has them as run {known['run']}."
     tags = {KIND_TAG: "suite", "git.commit": git_commit()}
@@ -164,10 +164,3 @@ def _log(home: Path, suite: str, paths: Sequence[Path]) -> str:
         return f"Not logged to MLflow: {error}"
     write_json(file, about | {"run": run_id})
     return f"Logged to MLflow as run {run_id}."
-
-
-def _read(file: Path) -> dict[str, Any]:
-    try:
-        return dict(json.loads(file.read_text("utf-8")))
-    except (OSError, ValueError):
-        return {}

@@ -3,11 +3,10 @@
 `<home>/dataset-numbers.json` holds by name the number of each data set's documents.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from textbench.tasks.storage.files import write_json
+from textbench.tasks.storage.files import read_json, write_json
 from textbench.tasks.storage.locks import locked
 
 FILE = "dataset-numbers.json"
@@ -16,10 +15,7 @@ Numbers = dict[str, dict[str, int]]
 
 def read(home: Path) -> Numbers:
     """Return the numbers that are kept; none where the file is missing or no JSON."""
-    try:
-        return dict(json.loads((home / FILE).read_text("utf-8")))
-    except (OSError, ValueError):
-        return {}
+    return read_json(home / FILE)
 
 
 def numbered(kept: Mapping[str, int], documents: Sequence[str]) -> dict[str, int]:

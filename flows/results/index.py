@@ -1,13 +1,12 @@
 """The store's index: what is recorded of every finished cell."""
 
-import json
 from collections.abc import Mapping, Set
 from pathlib import Path
 from typing import Any
 
 from textbench.flows.plan.base_cell import BaseCell
 from textbench.flows.plan.corpora import told_apart
-from textbench.tasks.storage.files import write_json
+from textbench.tasks.storage.files import read_json, write_json
 
 # What a record of the index has beside its row.
 RECORDED = {"dataset", "method", "protocol", "seed", "trials", "metrics", "seconds", "run_id", "created"} | {
@@ -46,9 +45,6 @@ class Index:
         return told_apart(self.folder.parent, rows)
 
     def _read(self, path: Path) -> dict[str, Any] | None:
-        try:
-            record = json.loads(path.read_text("utf-8"))
-        except (OSError, ValueError):
-            return None
+        record = read_json(path)
         # What is not a record is made again, like one that is missing.
-        return record if isinstance(record, dict) and record.keys() >= self._needed else None
+        return record if record.keys() >= self._needed else None
