@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from textbench.tasks.storage.definitions import ROOMS
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -71,6 +73,14 @@ def free_port() -> int:
     """Return a port on loopback that nobody listens to."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         return int(server.getsockname()[1])
+
+
+def is_gone(pid: int) -> bool:
+    """Tell whether a process has ended, whoever has still to notice."""
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
 
 
 def eventually(is_true: Callable[[], bool], seconds: float = 120.0) -> bool:

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import psutil
 import pytest
 
-from tests.commands import MAIN, eventually, free_port, rows_of
+from tests.commands import MAIN, eventually, free_port, is_gone, rows_of
 from tests.faults import (
     PATIENCE,
     Faults,
@@ -120,7 +120,7 @@ def test_a_workers_flow_process_is_killed(
         family = psutil.Process(state["pid"]).children(recursive=True)
         for process in psutil.Process(state["pid"]).children():
             process.kill()
-        assert eventually(lambda: not any(is_alive(one) for one in family), 60)
+        assert eventually(lambda: all(is_gone(one.pid) for one in family), 60)
         before = faults.artifacts()
         asking.join(PATIENCE)
         assert found[0]["state"]["type"] == "CRASHED"
@@ -130,13 +130,6 @@ def test_a_workers_flow_process_is_killed(
         faults.require_nothing_lost_or_twice(before, faults.home / "mlflow.db", n_cells=1)
     finally:
         services.stop(faults.home)
-
-
-def is_alive(process: psutil.Process) -> bool:
-    try:
-        return process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
 
 
 def test_a_disk_that_fills_up_in_the_middle_of_a_write(faults: Faults) -> None:

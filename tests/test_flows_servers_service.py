@@ -3,16 +3,16 @@
 import fcntl
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 
-from tests.commands import eventually
+from tests.commands import eventually, is_gone
 from textbench.flows.servers.service import Launch, ServerError, Service
 from textbench.tasks.storage.locks import is_held
 
@@ -40,13 +40,9 @@ def python(code: str) -> Callable[[], Launch]:
     return lambda: Launch([sys.executable, "-c", code], {"ready": True, "address": "here"})
 
 
-def child_of(service: Service) -> psutil.Process:
-    assert eventually(lambda: "child" in service.log.read_text())
-    return psutil.Process(int(service.log.read_text().split()[1]))
-
-
-def is_gone(process: psutil.Process) -> bool:
-    return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+def child_of(service: Service) -> int:
+    assert eventually(lambda: service.log.read_text().endswith("\n"))
+    return int(service.log.read_text().split()[1])
 
 
 def test_many_who_start_it_at_once_start_one(service: Service) -> None:
@@ -63,9 +59,8 @@ def test_many_who_start_it_at_once_start_one(service: Service) -> None:
     service.wait()
     assert service.running_state() == service.state()
     assert service.state()["address"] == "here"
-    process = psutil.Process(found[0])
     assert service.stop()
-    assert is_gone(process)
+    assert is_gone(found[0])
     assert not service.stop()
     assert not service.state_path.exists()
 
@@ -74,20 +69,20 @@ def test_a_killed_one_is_not_found_and_is_replaced(service: Service) -> None:
     """Nor does a child that outlives it keep its lock."""
     first = service.start(python(IS_STUBBORN))["pid"]
     child = child_of(service)
-    psutil.Process(first).kill()
+    os.kill(first, signal.SIGKILL)
     assert eventually(lambda: not service.is_running())
     assert not is_gone(child)
-    child.kill()
+    os.kill(child, signal.SIGKILL)
     assert service.state()["pid"] == first  # stale, and not believed
     assert service.running_state() == {}
     assert service.start(python(SLEEPS))["pid"] != first
 
 
 def test_one_that_does_not_listen_is_killed_with_its_children(service: Service) -> None:
-    process = psutil.Process(service.start(python(IS_STUBBORN))["pid"])
+    pid = service.start(python(IS_STUBBORN))["pid"]
     child = child_of(service)
     assert service.stop()
-    assert eventually(lambda: is_gone(process) and is_gone(child))
+    assert eventually(lambda: is_gone(pid) and is_gone(child))
 
 
 def test_a_stale_state_names_nobody_to_be_killed(service: Service) -> None:

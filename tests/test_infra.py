@@ -14,7 +14,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,7 +25,7 @@ import pytest
 import yaml
 
 from infra import servers
-from tests.commands import PROJECT, rows_of, start, textbench
+from tests.commands import PROJECT, eventually, is_gone, rows_of, start, textbench
 from textbench.flows.servers import ports
 from textbench.tasks import InputError
 
@@ -380,6 +379,5 @@ def test_a_killed_server_is_started_again_and_stop_leaves_nothing(
     pids = [json.loads(path.read_text())["pid"] for path in folder.glob("*/server.json")]
     stopped = run("stop", settings)
     assert stopped.returncode == 0 and stopped.stdout.count(",") == 6, stopped.stdout
-    time.sleep(0.1)
-    assert not any(psutil.pid_exists(pid) for pid in pids)
+    assert eventually(lambda: all(is_gone(pid) for pid in pids))
     assert run("stop", settings).stdout == "stopped: nothing\n"
