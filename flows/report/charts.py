@@ -160,6 +160,6 @@ def held(found: Sequence[Held], name: str, title: str) -> Figure:
         svg = style.inline(figure, name, title, f"{words}.")
     return Figure(
         name,
-        f"{title}. BaseCell: published; dot: measured, with its 95 % interval; at the right the verdict by rule.",
+        f"{title}. Square: published; dot: measured, with its 95 % interval; at the right the verdict by rule.",
         svg,
     )
