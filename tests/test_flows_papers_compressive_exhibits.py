@@ -14,11 +14,12 @@ from textbench.evaluation.claims.published import read_claims
 from textbench.flows.papers.compressive import derived as plans
 from textbench.flows.papers.compressive import exhibits
 from textbench.flows.papers.compressive import results as figures
+from textbench.flows.papers.compressive.answers import METRICS
 from textbench.flows.plan.cell import Request, plan
 from textbench.flows.plan.derived import DerivedArtifact, plan_derived
 from textbench.flows.plan.suites import parts
 from textbench.flows.referee.ledger import _missing, _record, judge
-from textbench.flows.referee.measurement import COMPRESSED, Results
+from textbench.flows.referee.measurement import Results
 from textbench.tasks.stages import STAGES
 from textbench.tasks.storage.recipe import Reference
 from textbench.tasks.storage.store import Job, Store
@@ -243,7 +244,7 @@ def test_the_path_is_shown_step_by_step(home: Path) -> None:
 def test_nothing_stored_shows_and_answers_nothing(home: Path) -> None:
     assert exhibits.exhibits(home) == []
     for claim in CLAIMS.values():
-        if claim.metric in COMPRESSED:
+        if claim.metric in METRICS:
             assert Results(home).measure(claim, CLAIMS) is None
             assert _missing(claim) == "run it with: textbench run compressive"
 

@@ -37,12 +37,11 @@ from textbench.evaluation.claims.verdicts import (
 )
 from textbench.flows.plan.cell import Request
 from textbench.flows.referee.measurement import (
-    COMPRESSED,
     MEGABYTES,
     SAVED,
     Measurement,
     Results,
-    is_learned,
+    is_answered,
     is_random,
 )
 from textbench.flows.referee.recorded import with_recorded
@@ -151,7 +150,7 @@ def judge(claim: Claim, measured: Measurement, claims: Mapping[str, Claim]) -> V
     # A ratio says how far the paper's own method is ahead, so more of it is better.
     is_ratio, metric = claim.metric in SECONDS, KNOWN.get(claim.metric_here or "")
     higher_is_better = is_ratio or (metric.higher_is_better if metric else claim.metric not in LESS_IS_BETTER)
-    if claim.unit == "fraction" and is_learned(claim):  # more of a probability is no better than less
+    if claim.unit == "fraction" and is_answered(claim):  # more of a probability is no better than less
         higher_is_better = measured.compared < judged[0].value
     widest = None if claim.class_rate or is_ratio else WIDEST.get(claim.unit)
     return judge_figure(judged[0], interval, higher_is_better, widest)
@@ -191,13 +190,13 @@ def _impossible(claim: Claim, ceilings: Mapping[str, float]) -> str | None:
 def _missing(claim: Claim) -> str:
     """Say why nothing was measured."""
     how = f"run it with: {_command(claim)}"
-    if claim.id in ORDERS or claim.metric in COMPRESSED:
+    if claim.id in ORDERS or (is_answered(claim) and claim.method_here):
         return how
     if claim.dataset_here is None:
         return f"there is no data set here for {claim.dataset}"
     if not _is_here(claim.method_here or ""):
         return f"there is no method {claim.method_here} yet"
-    if is_learned(claim) or claim.metric_here or claim.class_rate:
+    if claim.metric_here or claim.class_rate:
         return how
     if claim.metric in (*SECONDS, MEGABYTES, SAVED):
         return how
@@ -206,7 +205,7 @@ def _missing(claim: Claim) -> str:
 
 def _command(claim: Claim, options: str = "") -> str:
     """Return the command that measures a claim: its paper's suite, where no plain run does."""
-    if claim.id in ORDERS or claim.metric in COMPRESSED or is_learned(claim):
+    if claim.id in ORDERS or is_answered(claim):
         return f"textbench run {SUITES[claim.paper]}"
     return f"textbench claims {claim.id} --run{options}"
 

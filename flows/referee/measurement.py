@@ -4,9 +4,9 @@ What is compared, and by which interval, is the rule of `evaluation.claims.verdi
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from textbench.evaluation.claims.published import (
 )
 from textbench.evaluation.claims.verdicts import Comparison
 from textbench.evaluation.metrics.multilabel import is_of_several_labels
+from textbench.flows.plan import papers
 from textbench.flows.plan.corpora import newest
 from textbench.flows.results.index import Index
 from textbench.flows.results.runs import is_whole
@@ -36,10 +37,6 @@ Row = Mapping[str, Any]
 Runs = Mapping[int, Row]
 # Claims about the stored features: their size, and what being sparse saves.
 MEGABYTES, SAVED = "feature-megabytes", "sparsity-at-4-percent"
-# Claims about topics and clusters of words, what their metrics begin with.
-LEARNED = ("umass-coherence@10", "p-cluster-given-word")
-# Metrics of the compressive-features paper that its suite's artifacts and runs answer.
-COMPRESSED = ("error-order", "binary-to-relaxed-objective", "feature-count-ratio", "cross-validation-hours")
 
 
 @dataclass(frozen=True)
@@ -81,9 +78,14 @@ def _spent(row: Row, name: str) -> float:
     return float((row["seconds"] | row.get("parts", {})).get(name, 0.0))
 
 
-def is_learned(claim: Claim) -> bool:
-    """Tell whether a claim is about topics or clusters, which are read from artifacts of their own."""
-    return claim.metric.partition(":")[0] in LEARNED
+def is_answered(claim: Claim) -> bool:
+    """Tell whether artifacts of the claim's paper answer it (`answers.py` in the paper's folder), not runs alone."""
+    return (claim.paper, claim.metric.partition(":")[0]) in _answered()
+
+
+@cache
+def _answered() -> frozenset[tuple[str, str]]:
+    return frozenset((one.PAPER, metric) for one in papers.modules("answers") for metric in one.METRICS)
 
 
 class Results:
@@ -127,10 +129,8 @@ class Results:
         """Return what the runs say of a claim, None while they say nothing. `claims` go by id."""
         if claim.id in ORDERS:
             return self._order(claim)
-        if claim.metric in COMPRESSED:
-            from textbench.flows.papers.compressive import answers
-
-            return answers.answer(self, claim)
+        if is_answered(claim):
+            return self._answers[claim.paper](claim)
         if claim.dataset_here is None or claim.method_here is None:
             return None
         if claim.class_rate:
@@ -139,17 +139,12 @@ class Results:
             return self._seconds(claim, claims)
         if claim.metric in (MEGABYTES, SAVED):
             return self._size(claim)
-        if is_learned(claim):
-            values, rows = self._learned.get(claim.id, ((), ()))
-            return over_seeds(values, rows) if values else None
         return self._figure(claim) if claim.metric_here else None
 
     @cached_property
-    def _learned(self) -> Mapping[str, tuple[Sequence[float], Sequence[Row]]]:
-        """By claim what topics and clusters say, a figure a seed, and where it is from."""
-        from textbench.flows.papers.scdv import answers
-
-        return answers.figures(self.home)
+    def _answers(self) -> Mapping[str, Callable[[Claim], Measurement | None]]:
+        """By paper what its artifacts say of a claim."""
+        return {module.PAPER: module.answers(self) for module in papers.modules("answers")}
 
     def _figure(self, claim: Claim) -> Measurement | None:
         from textbench.flows.results.predictions import is_several, tally, testable

@@ -1,6 +1,7 @@
 """What answers the sentences of the compressive-features paper: its figures' artifacts, and sizes and costs of runs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from textbench.flows.papers.compressive import derived as plans
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from textbench.tasks.storage.recipe import Reference
     from textbench.tasks.storage.store import Artifact
 
+PAPER = figures.PAPER
+METRICS = ("error-order", "binary-to-relaxed-objective", "feature-count-ratio", "cross-validation-hours")
 METHOD, ALL = "compressive", "kgrams"
 FIGURES = {
     "cfl-2013/figure-2/order": "lz77-orders",
@@ -22,8 +25,12 @@ FIGURES = {
 }
 
 
-def answer(results: Results, claim: "Claim") -> Measurement | None:
-    """Return what is measured for a claim of `measurement.COMPRESSED`, None while its artifacts are missing."""
+def answers(results: Results) -> Callable[["Claim"], Measurement | None]:
+    """Return what answers a claim about one of `METRICS`: None while its artifacts are missing."""
+    return partial(_answer, results)
+
+
+def _answer(results: Results, claim: "Claim") -> Measurement | None:
     if claim.id in FIGURES:
         return _figure(results, claim.id)
     rows = list(results.runs(claim).values())

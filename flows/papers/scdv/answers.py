@@ -4,16 +4,19 @@ Numbers of topics and clusters mean nothing from one training to the next, so th
 words: the topic that shares most of its first ten, the cluster to which they belong most.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from textbench.evaluation.claims.published import Claim, read_claims
+from textbench.flows.referee.measurement import Measurement, Results, over_seeds
 
 if TYPE_CHECKING:
     from textbench.flows.plan.derived import DerivedArtifact
 
 SUITE, PAPER, DATASET = "scdv", "scdv-2017", "20ng"
+METRICS = ("umass-coherence@10", "p-cluster-given-word")  # what their names begin with
 # By the paper's names: who learns the 80 topics of section 4.3 and table 4.
 TOPICS_BY = {"GMM": "scdv(n_clusters=80)", "LDA": "lda(n_topics=80)"}
 # Table 4: the first words of three topics, as printed; "heath" is as printed too.
@@ -39,6 +42,17 @@ def made(home: Path, *stages: str) -> "list[tuple[DerivedArtifact, Path]]":
     ]
     found = {piece.key: piece for piece in planned if piece.stage in stages and store.has(piece.reference)}
     return [(p, store.folder(p.reference)) for p in sorted(found.values(), key=lambda piece: piece.seed)]
+
+
+def answers(results: Results) -> Callable[[Claim], Measurement | None]:
+    """Return what answers a claim about one of `METRICS`: None while its artifacts are missing."""
+    known = cache(lambda: figures(results.home))
+
+    def answer(claim: Claim) -> Measurement | None:
+        values, rows = known().get(claim.id, ((), ()))
+        return over_seeds(values, rows) if values else None
+
+    return answer
 
 
 def figures(home: Path) -> dict[str, tuple[list[float], list[dict[str, Any]]]]:
