@@ -12,8 +12,9 @@ from textbench.flows.plan.cell import Cell, Protocol, Request, plan
 from textbench.flows.results.doubt import documents_95
 from textbench.flows.results.index import Index
 from textbench.flows.results.rows import result_row, row
-from textbench.flows.run.engine import execute, n_workers, sweep_id
+from textbench.flows.run.engine import execute, sweep_id
 from textbench.flows.run.outbox import Entry
+from textbench.flows.run.prefect_tasks import PrefectTasks
 from textbench.flows.run.recorder import Recorder
 from textbench.flows.run.run_names import run_name
 from textbench.flows.run.workspace import home_folder
@@ -60,12 +61,13 @@ def benchmark(
         memory_limit=memory_limit,
     )
     n_missing = len({cell.key for cell in cells if not store.has(cell.references["evaluate"])})
+    runner = PrefectTasks()
     if not timed and n_missing:
-        store = replace(store, workers=max(1, n_workers() // n_missing))
+        store = replace(store, workers=max(1, runner.n_workers // n_missing))
     remove_leftovers(store.root)
     recorder = SweepRecorder(home, store, sweep_id(name, cells, attempt), attempt, timed=timed)
     recorder.begin(cells)
-    execute(cells, store, 1 if timed else n_workers(), recorder.finish)
+    execute(cells, store, runner, recorder.finish, 1 if timed else None)
     return recorder.state()
 
 

@@ -8,7 +8,8 @@ from prefect.states import Completed, Failed, State
 from textbench.flows.plan.cell import Protocol, Request
 from textbench.flows.plan.derived import DerivedArtifact, plan_derived
 from textbench.flows.results.rows import empty_row, spent
-from textbench.flows.run.engine import execute, n_workers
+from textbench.flows.run.engine import execute
+from textbench.flows.run.prefect_tasks import PrefectTasks
 from textbench.flows.run.recorder import announce
 from textbench.flows.run.run_names import run_name
 from textbench.flows.run.workspace import home_folder
@@ -50,7 +51,7 @@ def pieces(
             errors.append(error)
         announce(piece, result | {"stage": piece.stage})
 
-    execute(planned, store, n_workers(), finish)
+    execute(planned, store, PrefectTasks(), finish)
     if errors:
         return Failed(message=f"{len(errors)} of {len(planned)} pieces failed")
     return Completed(message=f"{len(planned)} pieces")

@@ -5,6 +5,7 @@ draws are nested and the same for every method (`evaluation.probes.budgets`).
 """
 
 import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -18,12 +19,13 @@ from textbench.flows.plan.learning_curves import plan_curves
 from textbench.flows.results.index import Index
 from textbench.flows.results.learning_curves import Curve, summarise
 from textbench.flows.results.rows import result_row, row
-from textbench.flows.run.engine import execute, n_workers
+from textbench.flows.run.engine import execute
 from textbench.flows.run.outbox import curve_entry
+from textbench.flows.run.prefect_tasks import PrefectTasks
 from textbench.flows.run.recorder import Recorder
 from textbench.flows.run.run_names import run_name
 from textbench.flows.run.workspace import home_folder
-from textbench.tasks.storage.files import read_json, write_json
+from textbench.tasks.storage.files import write_json
 from textbench.tasks.storage.garbage import remove_leftovers
 from textbench.tasks.storage.store import Store
 from textbench.tasks.tracking.tracker import ATTEMPT_TAG, CELL_TAG, KIND_TAG, git_commit
@@ -60,7 +62,7 @@ def label_budget(
     remove_leftovers(store.root)
     recorder = CurveRecorder(home, store)
     recorder.begin(cells)
-    execute(cells, store, n_workers(), recorder.finish)
+    execute(cells, store, PrefectTasks(), recorder.finish)
     recorder.record_curves(cells)
     return recorder.state()
 
@@ -102,8 +104,11 @@ class CurveRecorder(Recorder[Cell]):
                     write_json(path, record)
 
     def _is_recorded(self, path: Path) -> bool:
-        uri = self.tracker.settings.tracking_uri
-        return read_json(path).get("tracking_uri") == uri and self.tracker.exists()
+        try:
+            record = json.loads(path.read_text("utf-8"))
+        except (OSError, ValueError):
+            return False
+        return record["tracking_uri"] == self.tracker.settings.tracking_uri and self.tracker.exists()
 
     def _record_runs(
         self, dataset: str, curves: Sequence[Curve], cell: Cell, picture: Path

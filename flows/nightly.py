@@ -13,7 +13,7 @@ from textbench.flows.deployments import QUICK, DataSets, Methods, Protocols, See
 from textbench.flows.plan.cell import Request, plan
 from textbench.flows.results import regressions
 from textbench.flows.run import prefect_page
-from textbench.flows.run.engine import task_runner
+from textbench.flows.run.prefect_tasks import task_runner
 from textbench.flows.run.run_names import run_name
 from textbench.flows.run.workspace import home_folder
 from textbench.flows.tables.words import counted

@@ -9,7 +9,8 @@ from prefect import flow
 from prefect.states import State
 
 from textbench.flows.results.rankings import TRIALS, Cell, Protocol, Request, index, plan, result_row, row
-from textbench.flows.run.engine import execute, n_workers, sweep_id
+from textbench.flows.run.engine import execute, sweep_id
+from textbench.flows.run.prefect_tasks import PrefectTasks
 from textbench.flows.run.recorder import Recorder
 from textbench.flows.run.run_names import run_name
 from textbench.flows.run.workspace import home_folder
@@ -45,7 +46,7 @@ def retrieval(
     remove_leftovers(store.root)
     recorder = RankingRecorder(home, store, sweep_id(name, cells, attempt), attempt)
     recorder.begin(cells)
-    execute(cells, store, n_workers(), recorder.finish)
+    execute(cells, store, PrefectTasks(), recorder.finish)
     return recorder.state()
 
 

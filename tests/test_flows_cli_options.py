@@ -11,7 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 from textbench.flows.cli import app
-from textbench.flows.run.engine import n_workers, task_runner
+from textbench.flows.run.prefect_tasks import PrefectTasks, task_runner
 from textbench.tasks import InputError
 from textbench.tasks.storage.isolate import n_cores
 
@@ -87,12 +87,12 @@ def test_quiet_keeps_notes_to_itself(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_jobs_say_how_many_stages_are_computed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEXTBENCH_JOBS", "")
-    assert n_workers() == n_cores()
+    assert PrefectTasks().n_workers == n_cores()
     refused = CliRunner().invoke(app, ["run", "--dry-run", "-j", "0"])
     assert str(refused.exception) == "--jobs must be at least 1, got 0"
     assert CliRunner().invoke(app, ["run", "--dry-run", "-j", "3"]).exit_code == 0
     assert os.environ["TEXTBENCH_JOBS"] == "3"
-    assert n_workers() == 3
+    assert PrefectTasks().n_workers == 3
     assert task_runner("threads")._max_workers >= 3  # type: ignore[attr-defined]
     monkeypatch.setenv("TEXTBENCH_JOBS", "many")
     assert "TEXTBENCH_JOBS must be a whole number from 1 on, got 'many'" in str(

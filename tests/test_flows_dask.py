@@ -183,9 +183,9 @@ def trials_in(home: Path) -> set[str]:
 
 def run_stage(name: str, reference: Reference, store: Store) -> Any:
     """Run a stage on a worker as Prefect would, without Prefect's server."""
-    from textbench.tasks.stages import STAGES
+    from textbench.tasks.stages import task_of
 
-    return STAGES[name].fn(reference, store)
+    return task_of(name).fn(reference, store)
 
 
 def test_trials_of_one_study_run_on_all_workers_and_give_the_same_study(

@@ -2,9 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -235,42 +233,24 @@ def test_a_plan_follows_imports_and_reads_documents_once_however_many_cells_it_h
     assert found[1]["fingerprint"] - found[0]["fingerprint"] == 3 * 100
 
 
-class Ran:
-    """What Prefect's future says of a stage that ran in a thread."""
-
-    def __init__(self, future: "Future[Any]") -> None:
-        self._future = future
-        self.add_done_callback = future.add_done_callback
-
-    def wait(self) -> None:
-        self._future.exception()
-
-    @property
-    def state(self) -> Any:
-        error = self._future.exception()
-        return SimpleNamespace(is_completed=lambda: error is None, result=lambda **_: error, message="")
-
-
 @pytest.fixture
-def at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
-    """Prefect's place: stages that run in threads; gives how many computed at once, at the start of each."""
+def at_once(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many stages were under way at once, at the start of each."""
     counts: list[int] = []
-    computing: set[str] = set()
+    under_way: set[str] = set()
 
-    def run(reference: Reference, store: Store) -> None:
-        computing.add(reference.key)
-        counts.append(len(computing))
+    def run(stage: str, reference: Reference, store: Store) -> None:
+        under_way.add(reference.key)
+        counts.append(len(under_way))
         try:
             store.ensure(reference)
             if reference.params.get("fails"):
                 raise CellError("it was not to be")
         finally:
-            computing.discard(reference.key)
+            under_way.discard(reference.key)
 
-    with ThreadPoolExecutor(8) as threads:
-        stage = SimpleNamespace(submit=lambda *arguments: Ran(threads.submit(run, *arguments)))
-        monkeypatch.setattr(engine, "STAGES", dict.fromkeys(("ingest", "tune", "evaluate"), stage))
-        yield counts
+    monkeypatch.setattr(engine.stages, "run", run)
+    return counts
 
 
 def planned(count: Path, failing: set[int]) -> list[BaseCell]:
@@ -296,7 +276,8 @@ def test_the_engine_computes_each_stage_once_and_fails_the_cells_that_need_a_fai
     cells = planned(count, failing={3, 7})
     ended: dict[int, str | None] = {}
     store = Store(tmp_path / "store", isolated=False)
-    engine.execute(cells, store, workers, lambda cell, error: ended.update({cell.seed: error}))
+    with engine.Threads() as runner:
+        engine.execute(cells, store, runner, lambda cell, error: ended.update({cell.seed: error}), workers)
     assert ended == {i: "it was not to be" if i in (3, 7) else None for i in range(12)}
     assert max(at_once) == workers
     assert len(count.read_text().splitlines()) == 1 + 12 + 10
@@ -305,11 +286,13 @@ def test_the_engine_computes_each_stage_once_and_fails_the_cells_that_need_a_fai
 def test_the_engine_reads_what_is_stored_a_few_at_a_time(tmp_path: Path, at_once: list[int]) -> None:
     cells = planned(tmp_path / "count", failing=set())
     store = Store(tmp_path / "store", isolated=False)
-    engine.execute(cells, store, 2, lambda *_: None)
+    with engine.Threads() as runner:
+        engine.execute(cells, store, runner, lambda *_: None, 2)
     n_computed = len((tmp_path / "count").read_text().splitlines())
     at_once.clear()
     ended: list[str | None] = []
-    engine.execute(cells, store, 1, lambda _, error: ended.append(error))
+    with engine.Threads() as runner:
+        engine.execute(cells, store, runner, lambda _, error: ended.append(error), 1)
     assert ended == [None] * 12
     assert max(at_once) <= engine.AHEAD
     assert len((tmp_path / "count").read_text().splitlines()) == n_computed

@@ -7,14 +7,19 @@ import signal
 import subprocess
 import sys
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
-from tests.commands import PROJECT, eventually, is_gone
 from textbench.tasks.storage import isolate
 from textbench.tasks.storage.isolate import CellError
+
+PROJECT = Path(__file__).resolve().parent.parent
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -23,8 +28,22 @@ def warm_server() -> None:
     isolate.run("tests.plumbing:echo", {})
 
 
+def is_gone(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def wait_for(condition: Any, seconds: float = 60) -> bool:
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return bool(condition())
+
+
 def pids_in(file: Path) -> list[int]:
-    assert eventually(lambda: file.exists() and len(file.read_text().split()) == 2)
+    assert wait_for(lambda: file.exists() and len(file.read_text().split()) == 2)
     return [int(pid) for pid in file.read_text().split()]
 
 
@@ -47,7 +66,7 @@ def test_every_computation_has_a_process_of_its_own() -> None:
     first, second = (isolate.run("tests.plumbing:process_id", {}) for _ in range(2))
     assert len({first["pid"], second["pid"], os.getpid()}) == 3
     assert first["parent"] == second["parent"] != os.getpid()
-    assert eventually(lambda: is_gone(first["pid"]) and is_gone(second["pid"]))
+    assert wait_for(lambda: is_gone(first["pid"]) and is_gone(second["pid"]))
 
 
 def test_an_exception_gives_one_line_and_its_traceback() -> None:
@@ -123,6 +142,30 @@ def test_a_child_over_its_time_limit_is_stopped(tmp_path: Path) -> None:
     assert not is_gone(server)
 
 
+def test_what_is_no_longer_waited_for_is_stopped(tmp_path: Path) -> None:
+    file = tmp_path / "pid"
+    payload = {"file": str(file), "seconds": 60}
+    with ThreadPoolExecutor(1) as threads, isolate.stoppable():
+        ended = threads.submit(copy_context().run, isolate.run, "tests.plumbing:sleep", payload)
+        child, server = pids_in(file)
+    with pytest.raises(CellError, match=r"^was stopped$"):
+        ended.result()
+    assert is_gone(child)
+    assert not is_gone(server)
+
+
+def test_a_child_does_not_run_the_script_again_that_started_it(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from textbench.tasks.storage import isolate\n"
+        "print('begun')\n"
+        "print(isolate.run('tests.plumbing:echo', {'n': 3}), __file__.endswith('script.py'))\n"
+    )
+    environment = os.environ | {"PYTHONPATH": str(PROJECT)}
+    found = subprocess.run([sys.executable, script], capture_output=True, text=True, env=environment)
+    assert found.stdout == "begun\n{'n': 3} True\n", found.stderr
+
+
 def test_a_child_over_its_memory_limit_is_stopped(tmp_path: Path) -> None:
     file = tmp_path / "pid"
     payload = {"file": str(file), "megabytes": 600, "seconds": 60}
@@ -158,7 +201,7 @@ def test_a_child_dies_with_a_parent_that_is_killed(tmp_path: Path) -> None:
     finally:
         parent.kill()
         parent.wait()
-    assert eventually(lambda: is_gone(child) and is_gone(server))
+    assert wait_for(lambda: is_gone(child) and is_gone(server))
 
 
 def run_in_daemon(queue: Any) -> None:

@@ -62,14 +62,14 @@ def run_flow(
 ) -> "tuple[list[dict[str, Any]], ServerInfo]":
     """Run a flow ("module:name") with these arguments, show its progress, and return a row a cell, and the server.
 
-    `engine` is one of `flows.run.engine.task_runner`. `as_json` prints each row as it comes, as JSON. `is_new` says
-    that there is something to compute; how long, progress tells from what `index` has recorded of such cells. Raises
-    ServerError when the Prefect server goes away, cells are left, or standard output is closed, and TrackingError
-    when MLflow, which something new is to be written to, does not answer.
+    `engine` is one of `flows.run.prefect_tasks.task_runner`. `as_json` prints each row as it comes, as JSON. `is_new`
+    says that there is something to compute; how long, progress tells from what `index` has recorded of such cells.
+    Raises ServerError when the Prefect server goes away, cells are left, or standard output is closed, and
+    TrackingError when MLflow, which something new is to be written to, does not answer.
     """
     from textbench.flows.cli.progress import Progress
-    from textbench.flows.servers import prefect_server
-    from textbench.flows.servers.service import ServerError
+    from textbench.flows.servers import prefect_server, session
+    from textbench.flows.servers.prefect_server import ServerError
     from textbench.tasks.storage import isolate
     from textbench.tasks.tracking.tracker import Tracker, read_settings
 
@@ -80,13 +80,13 @@ def run_flow(
         if index is not None and sys.stderr.isatty():
             is_afresh = arguments.get("timed") or arguments.get("fresh")
             expected = _expected(home, cells, index, not_before=time.time() if is_afresh else 0.0)
-    with prefect_server.opened(home) as info, Progress(list(cells), as_json, expected) as progress:
+    with session.opened(home) as info, Progress(list(cells), as_json, expected) as progress:
         if is_new:
             isolate.warm()
         progress.say("loading Prefect")
         from prefect import tags
 
-        from textbench.flows.run.engine import task_runner
+        from textbench.flows.run.prefect_tasks import task_runner
         from textbench.flows.run.workspace import folder_tag
         from textbench.flows.servers.orphaned_runs import crash_abandoned_runs, owner_tag
 

@@ -14,7 +14,7 @@ from prefect.states import Completed, Failed, State
 from textbench.flows.plan.base_cell import BaseCell
 from textbench.flows.results.index import Index
 from textbench.flows.run import outbox
-from textbench.flows.run.engine import AnyCell
+from textbench.flows.run.scheduler import AnyCell
 from textbench.flows.tables.words import counted
 from textbench.tasks import score
 from textbench.tasks.corpus import identity

@@ -21,6 +21,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
+from contextvars import ContextVar
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
 from typing import Any
@@ -29,7 +30,6 @@ from textbench.tasks import InputError
 from textbench.tasks.storage import cluster, tracebacks
 
 PRELOAD = [
-    "__main__",
     "numba",
     "numpy",
     "optuna.distributions",
@@ -46,6 +46,8 @@ POLL_SECONDS = 0.05
 JOBS = "TEXTBENCH_JOBS"
 MESSAGE_LENGTH = 1000
 _STARTING = threading.Lock()
+# Set when nobody waits any more for the computations begun inside.
+_STOPPED: ContextVar[threading.Event | None] = ContextVar("_STOPPED", default=None)
 
 
 class CellError(RuntimeError):
@@ -105,22 +107,47 @@ def run(
 
 @contextlib.contextmanager
 def _may_have_children() -> Iterator[None]:
-    """Let a process that is itself a daemon, such as a Dask worker, start a child; ours dies with it."""
+    """Let any process start a child.
+
+    One that is itself a daemon, such as a Dask worker, may: ours dies with it. And the script that this process runs
+    is hidden: a child has no use for it, but would import it, and run what it runs again.
+    """
     config = multiprocessing.process.current_process()._config  # type: ignore[attr-defined]
-    with _STARTING:  # or one thread puts the mark back before another has started its child
+    main = sys.modules["__main__"]
+    with _STARTING:  # or one thread puts back what another has not done without yet
         daemon = config.pop("daemon", None)
+        specification, file = main.__spec__, main.__dict__.pop("__file__", None)
+        main.__spec__ = None
         try:
             yield
         finally:
+            main.__spec__ = specification
+            if file is not None:
+                main.__file__ = file
             if daemon is not None:
                 config["daemon"] = daemon
+
+
+@contextlib.contextmanager
+def stoppable() -> Iterator[None]:
+    """Stop the computations begun inside, also by threads with a copy of the context, that still run at the end."""
+    stopped = threading.Event()
+    token = _STOPPED.set(stopped)
+    try:
+        yield
+    finally:
+        stopped.set()
+        _STOPPED.reset(token)
 
 
 def _await_reply(
     child: Any, receiver: Connection, time_limit: float | None, memory_limit: float | None
 ) -> dict[str, Any]:
     deadline = time.monotonic() + time_limit if time_limit else None
+    stopped = _STOPPED.get()
     while not wait([receiver, child.sentinel], timeout=POLL_SECONDS):
+        if stopped and stopped.is_set():
+            raise CellError("was stopped")
         if deadline and time.monotonic() > deadline:
             raise CellError(f"ran over its time limit of {time_limit:g} s and was stopped")
         if memory_limit and (used := _resident_mb(child.pid)) > memory_limit:

@@ -106,7 +106,7 @@ def _server(home: Path, is_wanted: bool) -> Iterator[str | None]:
     home.mkdir()
     state = services.start_mlflow(home, "127.0.0.1", 0)
     try:
-        services.mlflow_page(home).wait(600)
+        services.wait(home, services.MLFLOW, timeout=600)
         yield str(state["address"])
     finally:
         services.stop(home)
@@ -114,14 +114,14 @@ def _server(home: Path, is_wanted: bool) -> Iterator[str | None]:
 
 def _measure(root: Path, home: Path, n_cells: int, isolated: bool) -> None:
     """Run one sweep in this process and print what it took as JSON."""
-    from textbench.flows.servers import prefect_server
+    from textbench.flows.servers import prefect_server, session
 
     os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
-    with prefect_server.opened(root) as info:
+    with session.opened(root) as info:
         prefect_server.wait(info, timeout=600)  # the machine may be busy with the sweep before
         from prefect import flow
 
-        from textbench.flows.run.engine import task_runner
+        from textbench.flows.run.prefect_tasks import task_runner
 
         found: dict[str, Any] = {}
         cells = _plan(root, len(METHODS), first_seed=10**6)
@@ -152,6 +152,7 @@ def _plan(root: Path, n_cells: int, first_seed: int = 0) -> list[Cell]:
 def _run(cells: Sequence[Cell], home: Path, isolated: bool) -> dict[str, Any]:
     from textbench.flows.benchmark import SweepRecorder
     from textbench.flows.run.engine import execute
+    from textbench.flows.run.prefect_tasks import PrefectTasks
     from textbench.tasks.storage.isolate import n_cores
 
     store = Store(home / "store", isolated=isolated)
@@ -159,7 +160,7 @@ def _run(cells: Sequence[Cell], home: Path, isolated: bool) -> dict[str, Any]:
     spent, begun = time.process_time(), time.perf_counter()
     recorder = SweepRecorder(home, store, "load", "", timed=False)
     recorder.begin(cells)
-    execute(cells, store, workers, recorder.finish)
+    execute(cells, store, PrefectTasks(), recorder.finish, workers)
     recorder.state()
     wall, cpu = time.perf_counter() - begun, time.process_time() - spent
     failed = [row["error"] for row in recorder.rows.values() if row["error"]]

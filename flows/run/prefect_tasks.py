@@ -1,0 +1,105 @@
+"""Stages as Prefect tasks of the flow that runs here: on this machine, or on a Dask cluster."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+from prefect.cache_policies import NO_CACHE
+from prefect.context import FlowRunContext
+from prefect.futures import PrefectFuture
+from prefect.states import State
+from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
+
+from textbench.flows.run.engine import AHEAD, Outcome
+from textbench.tasks.stages import task_of
+from textbench.tasks.storage.cluster import Cluster, digest
+from textbench.tasks.storage.isolate import n_cores, n_jobs
+from textbench.tasks.storage.recipe import Reference
+from textbench.tasks.storage.store import Store
+
+
+def task_runner(engine: str) -> TaskRunner[Any]:
+    """Return the Prefect task runner of an engine; it bounds nothing, `flows.run.engine.execute` does.
+
+    `engine` is threads, dask for worker processes on this machine, or the address of a Dask cluster's scheduler.
+    """
+    if engine == "threads":
+        return ThreadPoolTaskRunner(max_workers=AHEAD * (n_jobs() or n_cores()))
+    import dask
+    from prefect_dask import DaskTaskRunner
+
+    if engine != "dask":
+        return DaskTaskRunner(address=engine)
+    dask.config.set({"distributed.worker.daemon": False})  # its workers start children of their own
+    return DaskTaskRunner(
+        cluster_kwargs={
+            "n_workers": n_jobs() or n_cores(),
+            "threads_per_worker": 1,
+            "dashboard_address": None,
+        }
+    )
+
+
+class PrefectTasks:
+    """Runs stages as tasks of the flow that asks, by its task runner.
+
+    With a Dask cluster that was there before, documents are still read here, where the command was given, and so is
+    what is stored here.
+    """
+
+    @property
+    def n_workers(self) -> int:
+        """As many stages as TEXTBENCH_JOBS says, else this machine's cores, or a cluster's threads."""
+        if jobs := n_jobs():
+            return jobs
+        runner = self._cluster_runner
+        return n_cores() if runner is None else sum(runner.client.nthreads().values()) or 1
+
+    @cached_property
+    def _cluster_runner(self) -> Any:
+        """The task runner of the flow if it is of a Dask cluster that was there before, else None."""
+        context = FlowRunContext.get()
+        address = getattr(context.task_runner, "address", None) if context else None
+        return context.task_runner if context and address else None
+
+    @cached_property
+    def _cluster(self) -> Cluster | None:
+        runner = self._cluster_runner
+        return None if runner is None else Cluster(runner.address, digest())
+
+    def start(
+        self, stage: str, reference: Reference, store: Store, *, is_stored: bool, ended: Callable[[], None]
+    ) -> Outcome:
+        """Start a stage and call `ended` when it ends; return its outcome."""
+        task = task_of(stage)
+        if self._cluster is not None and (is_stored or stage == "ingest"):
+            state: Any = task(reference, store, return_state=True)
+            ended()
+            return lambda: _error(state)
+        if self._cluster is not None:
+            store = replace(store, cluster=self._cluster)
+            # What Prefect keeps of a result would be a file under this machine's path, on another machine.
+            task = task.with_options(persist_result=False, cache_policy=NO_CACHE)
+        future: PrefectFuture[Any] = task.submit(reference, store)
+        future.add_done_callback(lambda _: ended())
+        return lambda: _outcome(future)
+
+
+def _outcome(future: PrefectFuture[Any]) -> BaseException | str | None:
+    future.wait()
+    wrapped: Any = getattr(future, "wrapped_future", None)
+    if getattr(wrapped, "status", "finished") != "finished":  # Dask's: the worker died, or never got so far
+        try:
+            wrapped.result()
+        except Exception as error:
+            return error
+    return _error(future.state)
+
+
+def _error(state: State[Any]) -> BaseException | str | None:
+    """Return the error of a task that failed, or a message where there is none; None for one that did not."""
+    if state.is_completed():
+        return None
+    error: Any = state.result(raise_on_failure=False)
+    return error if isinstance(error, BaseException) else str(state.message)
