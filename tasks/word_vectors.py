@@ -1,12 +1,15 @@
 """Word vectors: skip-gram embeddings of the vocabulary's terms, an artifact that all methods of a run share."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from textbench.featurizers._parameters import Rule
 from textbench.tasks import InputError
 from textbench.tasks.catalogue import nearest
 from textbench.tasks.storage.recipe import Reference, refer
+
+if TYPE_CHECKING:
+    import numpy as np
 
 # SCDV (EMNLP 2017), section 4.2; subsampling and the number of epochs are from its authors' code.
 DEFAULTS: dict[str, Any] = {
@@ -58,6 +61,22 @@ def reference(vectors: Reference, params: Mapping[str, Any], seed: int) -> Refer
         {"vectors": vectors},
         stage="word_vectors",
     )
+
+
+def train(
+    documents: "list[np.ndarray]", terms: list[str], params: Mapping[str, Any], seed: int
+) -> "np.ndarray":
+    """Train word vectors in this process; return what the artifact of these documents would hold.
+
+    documents: int32 token ids each, positions in `terms`. `params` are those of `reference`.
+    """
+    from textbench.tasks import shared_negatives, skip_gram
+
+    check(params)
+    chosen = {**DEFAULTS, **params}
+    if chosen.pop("trainer", TRAINER) == "shared":
+        return shared_negatives.train(documents, len(terms), chosen, seed)[0]
+    return skip_gram.train(documents, terms, chosen, seed)[0]
 
 
 def check(params: Mapping[str, Any], owner: str = "word vectors", prefix: str = "") -> None:

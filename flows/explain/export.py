@@ -7,7 +7,7 @@ the rest: the run the model comes from, token rule, vocabulary, class names, and
 import hashlib
 import json
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 from textbench.tasks import InputError, catalogue
 from textbench.tasks.storage.files import whole
+from textbench.tasks.tracking.settings import shown
 
 if TYPE_CHECKING:
     import numpy as np
     from scipy.sparse import csr_matrix
 
     from textbench.flows.results.runs import Run
+    from textbench.tasks.tokens import TokenRule
 
 FORMAT = "textbench model"
 VERSION = 1
@@ -158,7 +160,7 @@ class Model:
                 raise ValueError(f"{name} does not have the recorded sha256")
         return cls(manifest, arrays)
 
-    def features(self, texts: Sequence[str]) -> "np.ndarray | csr_matrix":
+    def features(self, texts: Iterable[str]) -> "np.ndarray | csr_matrix":
         """Return the texts' features, csr or float32 (n_texts, n_features): the same bits as in the run.
 
         Raises InputError for a method that classifies by itself.
@@ -168,11 +170,19 @@ class Model:
         with self._as_in_the_run():
             return self._featurizer.transform(self._documents(texts))
 
+    def transform(self, texts: Iterable[str]) -> "np.ndarray | csr_matrix":
+        """Return the texts' features, as a scikit-learn transformer does."""
+        return self.features(texts)
+
+    def predict(self, texts: Iterable[str]) -> "list[str] | list[list[str]]":
+        """Return the class of each text, or the list of its labels, as a scikit-learn classifier does."""
+        return self.answer(texts).labels
+
     def feature_names(self) -> list[str]:
         """Return a name for each column of `features`."""
         return [str(name) for name in self._featurizer.get_feature_names_out(self.manifest["terms"])]
 
-    def answer(self, texts: Sequence[str]) -> "Answers":
+    def answer(self, texts: Iterable[str]) -> "Answers":
         """Return what the classifier says of each text."""
         import numpy as np
 
@@ -205,18 +215,12 @@ class Model:
 
         return threadpool_limits(self.manifest["threads"])
 
-    def _documents(self, texts: Sequence[str]) -> Any:
-        """Return the texts as the method reads them: csr counts, or a list of int32 token-id arrays."""
-        import numpy as np
-
-        from textbench.tasks.tokens import TokenRule, count, encode
+    def _documents(self, texts: Iterable[str]) -> Any:
+        from textbench.tasks.tokens import TokenRule, encode
 
         terms = self.manifest["terms"]
         rule = TokenRule(**self.manifest["token_rule"])
-        ids, offsets = encode(texts, terms, rule)
-        if self._method.INPUT == "tokens":
-            return np.split(ids, offsets[1:-1])
-        return count(ids, offsets, terms, rule)
+        return as_read(*encode(checked_texts(texts), terms, rule), terms, rule, self._method.INPUT)
 
     @cached_property
     def _method(self) -> Any:
@@ -247,6 +251,35 @@ class Model:
         prefix = f"{part}/"
         arrays = {name.removeprefix(prefix): a for name, a in self.arrays.items() if name.startswith(prefix)}
         return arrays | self.manifest[part]
+
+
+def as_read(
+    ids: "np.ndarray", offsets: "np.ndarray", terms: Sequence[str], rule: "TokenRule", kind: str
+) -> Any:
+    """Return texts that were encoded (`tasks.tokens.encode`) as a method reads them.
+
+    `kind` is its INPUT: of tokens a list of int32 arrays, of counts csr int32 (n_texts, n_terms).
+    """
+    import numpy as np
+
+    from textbench.tasks.tokens import count
+
+    return np.split(ids, offsets[1:-1]) if kind == "tokens" else count(ids, offsets, terms, rule)
+
+
+def checked_texts(texts: Iterable[Any]) -> list[str]:
+    """Return texts as a list. Raises InputError, naming the first that is none, for what is no list of texts."""
+    if isinstance(texts, str | bytes | Mapping) or not isinstance(texts, Iterable):
+        raise InputError(f"texts must be a list of strings, got {shown(texts)}")
+    if hasattr(texts, "columns"):
+        raise InputError(
+            'texts must be a list of strings, got a table; give its column, such as table["text"]'
+        )
+    found = list(texts)
+    for position, text in enumerate(found):
+        if not isinstance(text, str):
+            raise InputError(f"texts must be strings, got {shown(text)} at position {position}")
+    return found
 
 
 def _digest(array: "np.ndarray") -> str:

@@ -1,0 +1,199 @@
+"""Methods as scikit-learn estimators of raw texts: tokens, counts, word vectors and the method itself in one `fit`.
+
+Fitted to the training texts of a data set under its token rule, an estimator gives to the bit what the stages of a run
+give under the honest protocol.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from scipy.sparse import csr_matrix, issparse
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
+
+from textbench.flows.explain.export import as_read, checked_texts
+from textbench.flows.plan import checks
+from textbench.flows.plan.cell import OWN_RULE
+from textbench.tasks import InputError, catalogue, word_vectors
+from textbench.tasks.featurize import PREFIX
+from textbench.tasks.storage.store import THREADS
+from textbench.tasks.tokens import encode, token_rule, vectorize
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+
+class _OnTexts(BaseEstimator):
+    """A method on raw texts: `name` in the catalogue (or the path of a Python file), its parameters, and the rest.
+
+    `rule` is the name of a token rule (`tasks.tokens.RULES`). `random_state` is the seed of a method that draws random
+    numbers, and of its word vectors. Other parameters are those of the method itself, and, where they begin with
+    `word_vectors__`, those of the training of its word vectors (`tasks.word_vectors`); what is left out has its
+    default, and is not among `get_params`.
+
+    Learned: `terms_`, the vocabulary; `rule_`, the token rule, of n-grams as long as the method reads; `method_`, the
+    fitted method. Raises InputError for unknown names and parameters, and for texts that are none.
+    """
+
+    def __init__(self, name: str, *, rule: str = OWN_RULE, random_state: int = 0, **params: Any) -> None:
+        self.name = name
+        self.rule = rule
+        self.random_state = random_state
+        self.params = params
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters that were given, those of the method among them."""
+        own = {"name": self.name, "rule": self.rule, "random_state": self.random_state}
+        return own | dict(self.params)
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, also those of the method, and of its word vectors (`word_vectors__epochs`)."""
+        for name in ("name", "rule", "random_state"):
+            setattr(self, name, params.pop(name, getattr(self, name)))
+        self.params = dict(self.params) | params
+        self._checked()
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "method_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string, tags.input_tags.two_d_array = True, False
+        return tags
+
+    def _checked(self) -> tuple[catalogue.Entry, "ModuleType", dict[str, Any], dict[str, Any]]:
+        """Return the method's file, loaded too, its own parameters and those of its word vectors, all checked."""
+        entry = catalogue.method(self.name)
+        checks.check_parameters(entry, self.params)
+        checks.check_seeds([self.random_state])
+        training = {n.removeprefix(PREFIX): v for n, v in self.params.items() if n.startswith(PREFIX)}
+        own = {n: v for n, v in self.params.items() if not n.startswith(PREFIX)}
+        own |= {"random_state": self.random_state} if entry.is_seeded else {}
+        return entry, entry.load(), own, training
+
+    def _learn(self, texts: Iterable[str]) -> tuple[Any, Any, dict[str, Any]]:
+        """Learn the vocabulary; return the method unfitted, what it reads of the texts, and what `fit` takes beside."""
+        entry, module, own, training = self._checked()
+        rule = token_rule(self.rule)
+        rule = replace(rule, max_n=max(rule.max_n, entry.constant("MAX_N", 1)))
+        found = vectorize(checked_texts(texts), [], rule)
+        self.rule_, self.terms_, self._input = rule, found.terms, module.INPUT
+        documents = as_read(found.train_ids, found.train_offsets, found.terms, rule, module.INPUT)
+        needed = {}
+        if "word_vectors" in entry.constant("NEEDS", ()):
+            ids = np.split(found.train_ids, found.train_offsets[1:-1])
+            needed["word_vectors"] = word_vectors.train(ids, found.terms, training, self.random_state)
+        return module.build(**own), documents, needed
+
+    def _read(self, texts: Iterable[str]) -> Any:
+        check_is_fitted(self)
+        ids, offsets = encode(checked_texts(texts), self.terms_, self.rule_)
+        return as_read(ids, offsets, self.terms_, self.rule_, self._input)
+
+
+class TextFeatures(TransformerMixin, _OnTexts):
+    """A representation of raw texts, as a scikit-learn transformer: csr or float32 (n_texts, n_features).
+
+    A method that uses labels takes them as `y`: a label a text, or an indicator (n_texts, n_labels).
+    """
+
+    def fit(self, texts: Iterable[str], y: Any = None) -> Self:
+        """Learn the vocabulary and the representation from texts."""
+        self.fit_transform(texts, y)
+        return self
+
+    def fit_transform(self, texts: Iterable[str], y: Any = None, **_: Any) -> "np.ndarray | csr_matrix":
+        """Learn from texts, and return their features."""
+        with threadpool_limits(THREADS):
+            method, documents, needed = self._learn(texts)
+            if catalogue.method(self.name).uses_labels(self.params):
+                features = method.fit(documents, _targets(y)[1], **needed).transform(documents)
+            else:
+                features = method.fit_transform(documents, **needed)
+        self.method_ = method
+        return features
+
+    def transform(self, texts: Iterable[str]) -> "np.ndarray | csr_matrix":
+        """Return the features of texts; terms that were not learned from are passed over."""
+        documents = self._read(texts)
+        with threadpool_limits(THREADS):
+            return self.method_.transform(documents)
+
+    def get_feature_names_out(self, input_features: object = None) -> "np.ndarray":
+        """Return a name for each column of `transform`, from the terms; `input_features` are not read."""
+        check_is_fitted(self)
+        return np.asarray(self.method_.get_feature_names_out(self.terms_), dtype=object)
+
+
+def _has_probabilities(estimator: "TextClassifier") -> bool:
+    return hasattr(estimator._checked()[1].build(), "predict_proba")
+
+
+class TextClassifier(ClassifierMixin, _OnTexts):
+    """A method that classifies by itself, as a scikit-learn classifier of raw texts.
+
+    `classes_` are the labels in order, of an indicator (n_texts, n_labels) its columns.
+    """
+
+    def fit(self, texts: Iterable[str], y: Any) -> Self:
+        """Learn from texts and their labels."""
+        classes, targets = _targets(y)
+        with threadpool_limits(THREADS):
+            method, documents, _ = self._learn(texts)
+            self.method_ = method.fit(documents, targets)
+        self.classes_ = classes
+        return self
+
+    def predict(self, texts: Iterable[str]) -> "np.ndarray | csr_matrix":
+        """Return the label of each text, of several an indicator, csr int8 (n_texts, n_labels)."""
+        found = self._asked("predict", texts)
+        return self.classes_[found] if found.ndim == 1 else found
+
+    def decision_function(self, texts: Iterable[str]) -> "np.ndarray":
+        """Return a decision value for each class, (n_texts, n_classes); of two classes (n_texts,), the second one's."""
+        return np.asarray(self._asked("decision_function", texts))
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, texts: Iterable[str]) -> "np.ndarray":
+        """Return the probability of each class, (n_texts, n_classes)."""
+        return np.asarray(self._asked("predict_proba", texts))
+
+    def _asked(self, question: str, texts: Iterable[str]) -> Any:
+        documents = self._read(texts)
+        with threadpool_limits(THREADS):
+            return getattr(self.method_, question)(documents)
+
+
+def _targets(y: Any) -> "tuple[np.ndarray, np.ndarray | csr_matrix]":
+    """Return the classes, and the targets as a method takes them: positions in the classes, or an indicator, csr int8.
+
+    y: a label a text, or an indicator (n_texts, n_labels). Raises InputError for anything else.
+    """
+    if y is None:
+        raise InputError("this method uses labels: fit it with y")
+    if issparse(y) or np.ndim(y) == 2:
+        indicator = csr_matrix(y, dtype=np.int8)
+        return np.arange(indicator.shape[1]), indicator
+    if np.ndim(y) != 1:
+        raise InputError(
+            f"labels must be one a text, or an indicator (n_texts, n_labels), got {np.ndim(y)} dimensions"
+        )
+    classes, codes = np.unique(np.asarray(y), return_inverse=True)
+    return classes, codes.astype(np.int64)
+
+
+def method(text: str, **params: Any) -> TextFeatures | TextClassifier:
+    """Return a method unfitted, its parameters checked: `scdv`, `lsi(n_components=100)` or the path of a Python file.
+
+    Raises InputError for an unknown name or parameter, with the nearest.
+    """
+    name, fixed = catalogue.parse_method(text)
+    kind = TextClassifier if catalogue.method(name).is_classifier else TextFeatures
+    made = kind(name, **fixed | params)
+    made._checked()
+    return made
