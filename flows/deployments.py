@@ -23,9 +23,9 @@ from textbench.flows.plan.suites import Part, read_suite
 from textbench.flows.results import rankings
 from textbench.flows.run import prefect_page
 from textbench.flows.run.prefect_tasks import task_runner
+from textbench.flows.run.run_names import FORM as NAME
 from textbench.flows.run.run_names import run_name
 from textbench.flows.run.workspace import folder_tag, home_folder
-from textbench.flows.servers.deployment_names import FORM as NAME
 from textbench.tasks import InputError, catalogue
 from textbench.tasks.rankers import names as ranker_names
 

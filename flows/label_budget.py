@@ -5,7 +5,6 @@ draws are nested and the same for every method (`evaluation.probes.budgets`).
 """
 
 import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -25,7 +24,7 @@ from textbench.flows.run.prefect_tasks import PrefectTasks
 from textbench.flows.run.recorder import Recorder
 from textbench.flows.run.run_names import run_name
 from textbench.flows.run.workspace import home_folder
-from textbench.tasks.storage.files import write_json
+from textbench.tasks.storage.files import read_json, write_json
 from textbench.tasks.storage.garbage import remove_leftovers
 from textbench.tasks.storage.store import Store
 from textbench.tasks.tracking.tracker import ATTEMPT_TAG, CELL_TAG, KIND_TAG, git_commit
@@ -104,11 +103,8 @@ class CurveRecorder(Recorder[Cell]):
                     write_json(path, record)
 
     def _is_recorded(self, path: Path) -> bool:
-        try:
-            record = json.loads(path.read_text("utf-8"))
-        except (OSError, ValueError):
-            return False
-        return record["tracking_uri"] == self.tracker.settings.tracking_uri and self.tracker.exists()
+        uri = self.tracker.settings.tracking_uri
+        return read_json(path).get("tracking_uri") == uri and self.tracker.exists()
 
     def _record_runs(
         self, dataset: str, curves: Sequence[Curve], cell: Cell, picture: Path

@@ -7,19 +7,16 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
+from tests.commands import PROJECT, eventually, is_gone
 from textbench.tasks.storage import isolate
 from textbench.tasks.storage.isolate import CellError
-
-PROJECT = Path(__file__).resolve().parent.parent
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -28,22 +25,8 @@ def warm_server() -> None:
     isolate.run("tests.plumbing:echo", {})
 
 
-def is_gone(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
-
-
-def wait_for(condition: Any, seconds: float = 60) -> bool:
-    deadline = time.monotonic() + seconds
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return bool(condition())
-
-
 def pids_in(file: Path) -> list[int]:
-    assert wait_for(lambda: file.exists() and len(file.read_text().split()) == 2)
+    assert eventually(lambda: file.exists() and len(file.read_text().split()) == 2)
     return [int(pid) for pid in file.read_text().split()]
 
 
@@ -66,7 +49,7 @@ def test_every_computation_has_a_process_of_its_own() -> None:
     first, second = (isolate.run("tests.plumbing:process_id", {}) for _ in range(2))
     assert len({first["pid"], second["pid"], os.getpid()}) == 3
     assert first["parent"] == second["parent"] != os.getpid()
-    assert wait_for(lambda: is_gone(first["pid"]) and is_gone(second["pid"]))
+    assert eventually(lambda: is_gone(first["pid"]) and is_gone(second["pid"]))
 
 
 def test_an_exception_gives_one_line_and_its_traceback() -> None:
@@ -201,7 +184,7 @@ def test_a_child_dies_with_a_parent_that_is_killed(tmp_path: Path) -> None:
     finally:
         parent.kill()
         parent.wait()
-    assert wait_for(lambda: is_gone(child) and is_gone(server))
+    assert eventually(lambda: is_gone(child) and is_gone(server))
 
 
 def run_in_daemon(queue: Any) -> None:

@@ -68,8 +68,8 @@ def run_flow(
     TrackingError when MLflow, which something new is to be written to, does not answer.
     """
     from textbench.flows.cli.progress import Progress
-    from textbench.flows.servers import prefect_server, session
-    from textbench.flows.servers.prefect_server import ServerError
+    from textbench.flows.servers import prefect_server
+    from textbench.flows.servers.service import ServerError
     from textbench.tasks.storage import isolate
     from textbench.tasks.tracking.tracker import Tracker, read_settings
 
@@ -80,7 +80,7 @@ def run_flow(
         if index is not None and sys.stderr.isatty():
             is_afresh = arguments.get("timed") or arguments.get("fresh")
             expected = _expected(home, cells, index, not_before=time.time() if is_afresh else 0.0)
-    with session.opened(home) as info, Progress(list(cells), as_json, expected) as progress:
+    with prefect_server.opened(home) as info, Progress(list(cells), as_json, expected) as progress:
         if is_new:
             isolate.warm()
         progress.say("loading Prefect")

@@ -1,19 +1,26 @@
-"""What MLflow's page shows first: experiments that open on their runs, ranked, and a view with the columns that matter.
+"""MLflow's page: where it is, and what it shows first: experiments that open on their runs, ranked, and views of them.
 
-MLflow keeps all this in tags of the experiments, so it is written there whenever the page is started.
+MLflow keeps what it shows in tags of the experiments, so it is written there whenever the page is started.
 """
 
 import base64
 import json
 import urllib.parse
 import zlib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from textbench.tasks.tracking.tracker import Tracker
+from textbench.flows.run.health import answers
+from textbench.flows.run.workspace import SERVICES
+from textbench.tasks.storage.files import read_json
+from textbench.tasks.storage.locks import is_held
+from textbench.tasks.tracking.tracker import Tracker, read_settings
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
+# Of a server that was not told what to show first; without it the page opens on traces of language models.
+PATH = "/#/experiments?workflowType=machine_learning"
 VIEW = "textbench"  # the key of the shared view: &viewStateShareKey=textbench
 SWEEPS = "sweeps"  # of the view with a row a sweep, which unfolds into its runs
 KIND = {"mlflow.experimentKind": "custom_model_development"}  # or the page opens on traces of language models
@@ -47,6 +54,35 @@ VIEWS = {
     ),
     "retrieval_experiment": (["metrics.`map`", "metrics.`seconds`", *ABOUT, "tags.`sweep`"], "metrics.`map`"),
 }
+
+
+def status(home: Path) -> dict[str, Any]:
+    """Return where MLflow's page of a results folder is: `address`, `healthy`, `pid`, `configured` and `page`, to open.
+
+    The address of ours is None while it is not up. A server of the user's is configured, and so is that runs are not
+    tracked, where the address is None.
+    """
+    settings = read_settings(home)
+    is_ours = settings.is_on and not settings.tracking_uri.startswith("http")
+    state: dict[str, Any] = {}
+    if is_ours and is_held(home / SERVICES / "mlflow.lock"):
+        state = read_json(home / SERVICES / "mlflow.json")
+    elif settings.is_on and not is_ours:
+        uri = settings.tracking_uri
+        state = {"address": uri, "page": f"{uri.rstrip('/')}{PATH}"}
+    found = {name: state.get(name) for name in ("address", "pid", "page")}
+    is_healthy = "address" in state and answers(f"{state['address'].rstrip('/')}/health")
+    return found | {"healthy": is_healthy, "configured": not is_ours}
+
+
+def address_of(home: Path, uri: str, run_id: str | None = None) -> str | None:
+    """Return the address that shows the runs kept at `uri`, or one of them; None when no page of theirs is up."""
+    state = status(home) if uri == read_settings(home).tracking_uri else {}
+    address = uri if uri.startswith("http") else state.get("address") if state.get("healthy") else None
+    if address is None:
+        return None
+    page = state.get("page") or f"{address.rstrip('/')}{PATH}"
+    return f"{address.rstrip('/')}/#/runs/{run_id}" if run_id else page
 
 
 def arrange(tracker: Tracker) -> None:

@@ -12,10 +12,11 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from textbench.tasks.storage.files import write_json
+from textbench.tasks.storage.files import read_json, write_json
 from textbench.tasks.storage.locks import take
 from textbench.tasks.tracking.tracker import ATTEMPT_TAG, CELL_TAG, Tracker, TrackingError
 
@@ -124,12 +125,10 @@ def waiting(home: Path, uri: str | None = None) -> list[str]:
     """Return the names of the entries that wait, for the server at `uri` or for any, the oldest first."""
     found = {}
     for path in folder(home).glob("*.json"):
-        try:
-            about, written = json.loads(path.read_text("utf-8")), path.stat().st_mtime
-        except (OSError, ValueError):  # sent meanwhile, or not ours
-            continue
-        if uri in (None, about.get("tracking_uri")):
-            found[path.stem] = written
+        entry = read_json(path)
+        if entry and uri in (None, entry.get("tracking_uri")):
+            with suppress(FileNotFoundError):  # sent meanwhile
+                found[path.stem] = path.stat().st_mtime
     return sorted(found, key=lambda name: (found[name], name))
 
 
@@ -160,7 +159,7 @@ def send(home: Path, tracker: Tracker) -> tuple[int, dict[str, str]]:
 def _send(home: Path, tracker: Tracker, name: str) -> bool:
     """Send one entry under the lock of its cell; return whether it was there to be sent."""
     path = folder(home) / f"{name}.json"
-    index = home / json.loads(path.read_text("utf-8")).get("index", "curves")
+    index = home / read_json(path).get("index", "curves")
     key = name.rpartition("-")[0]
     index.mkdir(exist_ok=True)
     lock = take(index / f".{key}.lock")
@@ -180,10 +179,7 @@ def _send(home: Path, tracker: Tracker, name: str) -> bool:
 
 def _lacking(record: Path, entry: Entry) -> dict[str, Any]:
     """Return the row that lacks the run of this entry, empty where none does: a cell failed, or it is of a curve."""
-    try:
-        row = dict(json.loads(record.read_text("utf-8")))
-    except (OSError, ValueError):
-        return {}
+    row = read_json(record)
     row.pop("waiting", None)  # of a version that told a row so
     is_its = (row.get("attempt") or "first") == entry["tags"][ATTEMPT_TAG]
     return row if is_its and row.get("run_id") is None else {}

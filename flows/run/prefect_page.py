@@ -25,8 +25,8 @@ from prefect.artifacts import (
 from textbench.flows.plots import curves, leaderboard
 from textbench.flows.results import learning_curves
 from textbench.flows.results.metric_names import heading, scale
+from textbench.flows.run import mlflow_views
 from textbench.flows.run.mlflow_views import page_of, runs_page
-from textbench.flows.servers import services
 from textbench.flows.tables.words import counted
 from textbench.tasks import InputError
 from textbench.tasks.tracking.tracker import Tracker, read_settings
@@ -146,7 +146,7 @@ def _address(path: Path) -> str:
 
 def runs_address(home: Path, rows: Sequence[Mapping[str, Any]], sweep: str) -> str | None:
     """Return the address of MLflow's page with the runs of these rows alone, None when the page is not up."""
-    state = services.status(home)[services.MLFLOW]
+    state = mlflow_views.status(home)
     if not state["healthy"]:
         return None
     tracker = Tracker(read_settings(home))

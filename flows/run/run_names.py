@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 N_SHOWN = 3  # names of a list; of the others their number
+FORM = "by-form"  # of the deployments, and of the sweeps they run
 USUAL = ("custom", "curve", "retrieval", "pieces")  # names of sweeps that were given none
 
 

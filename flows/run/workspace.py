@@ -9,6 +9,7 @@ from textbench.tasks import InputError
 VARIABLE = "TEXTBENCH_HOME"
 DEFAULT = ".textbench"
 FOLDER_TAG = "folder:"
+SERVICES = "services"  # the folder of what `textbench up` keeps running
 
 
 def home_folder() -> Path:

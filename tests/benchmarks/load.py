@@ -106,7 +106,7 @@ def _server(home: Path, is_wanted: bool) -> Iterator[str | None]:
     home.mkdir()
     state = services.start_mlflow(home, "127.0.0.1", 0)
     try:
-        services.wait(home, services.MLFLOW, timeout=600)
+        services.mlflow_page(home).wait(600)
         yield str(state["address"])
     finally:
         services.stop(home)
@@ -114,10 +114,10 @@ def _server(home: Path, is_wanted: bool) -> Iterator[str | None]:
 
 def _measure(root: Path, home: Path, n_cells: int, isolated: bool) -> None:
     """Run one sweep in this process and print what it took as JSON."""
-    from textbench.flows.servers import prefect_server, session
+    from textbench.flows.servers import prefect_server
 
     os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
-    with session.opened(root) as info:
+    with prefect_server.opened(root) as info:
         prefect_server.wait(info, timeout=600)  # the machine may be busy with the sweep before
         from prefect import flow
 
