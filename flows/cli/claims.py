@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from textbench.flows.tables.table import EMPTY, Datum, Table
+from textbench.flows.cli.output import print_json
+from textbench.flows.tables.table import Datum, of_texts
 from textbench.flows.tables.terminal import print_table
 from textbench.flows.tables.words import counted
 from textbench.tasks import InputError
@@ -62,8 +63,6 @@ def claims(
 
     Example: textbench claims scdv-2017/table-1/bow --run
     """
-    import json as json_module
-
     from textbench.flows.cli.start import use_data_dir
     from textbench.flows.referee.ledger import choose, ledger, requests
     from textbench.flows.referee.ledger import record as write
@@ -84,7 +83,7 @@ def claims(
         print(f"textbench: recorded {n_written} figures in evaluation/measured.csv", file=sys.stderr)
     if json:
         for entry in entries:
-            print(json_module.dumps(entry.as_json(), ensure_ascii=False))
+            print_json(entry.as_json())
     else:
         from rich.console import Console
 
@@ -116,16 +115,15 @@ def _print(console: "Console", entries: "Sequence[Entry]") -> None:
     """Print a table with a section for each place of a paper, the reasons, and how many claims got which verdict."""
     from rich.text import Text
 
-    rows = []
+    rows: list[list[str | Datum]] = []
     for place, group in groupby(entries, lambda entry: _place(entry.claim.id)):
-        rows.append([Datum(place, style="bold"), *[EMPTY] * len(COLUMNS)])
+        rows.append([Datum(place, style="bold"), *[""] * len(COLUMNS)])
         for entry in group:
             printed = entry.claim.text if entry.claim.printed else "order"
             figures = [printed, _figure(entry.fresh), _figure(entry.recorded)]
             verdict = Datum(entry.verdict.kind, style=STYLES.get(entry.verdict.kind, ""))
-            rows.append([Datum(f"  {entry.claim.id[len(place) + 1 :]}"), *map(Datum, figures), verdict])
-    headings = [(name, name) for name in ("claim", *COLUMNS)]
-    print_table(console, Table("claims", "", headings, rows, right=COLUMNS[:-1]))
+            rows.append([Datum(f"  {entry.claim.id[len(place) + 1 :]}"), *figures, verdict])
+    print_table(console, of_texts("", ("claim", *COLUMNS), rows, left=["verdict"]))
     console.print()
     if len(entries) <= MANY:
         for entry in entries:

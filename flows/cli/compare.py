@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from textbench.flows.cli.output import check_figure
+from textbench.flows.cli.output import check_figure, print_json
 from textbench.flows.cli.take import take_run
 from textbench.flows.cli.voice import wrote
 from textbench.flows.results.metric_names import KNOWN, heading, scale
-from textbench.flows.tables.table import Datum, Table
+from textbench.flows.tables.table import Datum, Table, of_texts
 from textbench.flows.tables.terminal import print_table
 from textbench.flows.tables.words import counted
 from textbench.tasks import InputError
@@ -71,8 +71,6 @@ def compare(
 
     Example: textbench compare -d r8 -d r52 -m tfidf -m lsi
     """
-    import json as json_module
-
     from textbench.flows.plots.ranks import draw
     from textbench.flows.results.comparison import as_json, pairs, ranking
     from textbench.flows.run.workspace import home_folder
@@ -91,7 +89,7 @@ def compare(
         wrote(figure, as_json=json)
     if json:
         for row in as_json(found, ranks):
-            print(json_module.dumps(row, ensure_ascii=False))
+            print_json(row)
         return
     from rich.console import Console
 
@@ -135,14 +133,15 @@ def _entrants(
 def _pairs_table(dataset: str, compared: "Sequence[Pair]") -> Table:
     """Return the pairs of a data set as a table: significant ones are marked."""
     first = compared[0]
-    factor, rows = scale(first.metric), []
+    factor = scale(first.metric)
+    rows: list[list[str | Datum]] = []
     for pair in compared:
         gap, is_significant = pair.difference, pair.p < LEVEL
         names = [
             f"{pair.first} {factor * pair.first_value:.2f}",
             f"against {pair.second} {factor * pair.second_value:.2f}",
         ]
-        texts = [
+        figures = [
             f"{factor * gap.value:+.2f}{SIGNIFICANT if is_significant else ' '}",
             f"{factor * gap.low:+.2f} .. {factor * gap.high:+.2f}",
             f"{pair.p:.2g}",
@@ -150,7 +149,7 @@ def _pairs_table(dataset: str, compared: "Sequence[Pair]") -> Table:
             f"{pair.mcnemar_p:.2g}",
         ]
         style = "bold" if is_significant else ""
-        rows.append([Datum(" ".join(names), parts=names, style=style), *map(Datum, texts)])
+        rows.append([Datum(" ".join(names), parts=names, style=style), *figures])
     mean = (
         "one run each"
         if first.n_runs == 1
@@ -163,7 +162,7 @@ def _pairs_table(dataset: str, compared: "Sequence[Pair]") -> Table:
         "documents that the first, and that the second alone gets right."
     )
     title = f"{dataset}, {heading(first.metric)}"
-    return Table("pairs", title, [("pair", "pair"), *((n, n) for n in COLUMNS)], rows, note, right=COLUMNS)
+    return of_texts(title, ("pair", *COLUMNS), rows, note)
 
 
 def _print_ranks(console: "Console", ranks: "Ranking") -> None:

@@ -11,6 +11,8 @@ from textbench.flows.cli.own import takes_own_data
 from textbench.flows.cli.request import Address, CellsAsJson, DataDir, Engine, Folds, Jobs, Paper, Probe
 from textbench.flows.cli.sweep import require_data
 from textbench.flows.cli.voice import wrote
+from textbench.flows.tables.table import of_texts
+from textbench.flows.tables.terminal import print_table
 from textbench.tasks import InputError
 
 if TYPE_CHECKING:
@@ -219,22 +221,18 @@ def _print(
     if as_json:
         return
     from rich.console import Console
-    from rich.table import Table
 
     console = Console()
     for name in dict.fromkeys(curve.dataset for curve in curves):
         own = [curve for curve in curves if curve.dataset == name]
         metric = own[0].metric
         title = f"{name}: {heading(metric)} in {unit(metric)} by labelled documents"
-        console.print(title, markup=False, highlight=False, style="bold")
-        table = Table("labels")
         points = [{point.budget: point for point in one.points} for one in own]
-        for one in own:
-            table.add_column(one.method, justify="right", overflow="fold")
-        for budget in sorted({budget for of_method in points for budget in of_method}):
-            values = [_figure(of_method.get(budget), scale(metric)) for of_method in points]
-            table.add_row(f"{budget:,}", *values)
-        console.print(table)
+        lines = [
+            [f"{budget:,}", *(_figure(of_method.get(budget), scale(metric)) for of_method in points)]
+            for budget in sorted({budget for of_method in points for budget in of_method})
+        ]
+        print_table(console, of_texts(title, ("labels", *(one.method for one in own)), lines))
     console.print(
         "Mean over draws with the half width of its 95 % interval, none where draws are equal or one alone; the draws "
         "are the same for all methods."

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from textbench.flows.cli.output import print_json
 from textbench.tasks import InputError
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "optuna", "prefect", "fastapi", "mlflow")
@@ -40,13 +41,11 @@ def doctor(
 
     Example: textbench doctor
     """
-    import json as json_module
-
     passed = True
     for check in checks():
         passed = passed and (check.ok or not check.required)
         if json:
-            print(json_module.dumps(asdict(check), ensure_ascii=False), flush=True)
+            print_json(asdict(check))
         else:
             _print(check)
     if not passed:

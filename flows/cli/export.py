@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from textbench.flows.cli.output import check_file
+from textbench.flows.cli.output import check_file, print_json
 from textbench.flows.cli.take import DataSet, OfProtocol, RunName, take_run
 
 
@@ -32,8 +32,6 @@ def export(
 
     Example: textbench export tfidf -d r8 -o r8-tfidf.npz
     """
-    import json as json_module
-
     from textbench.flows.explain.export import Model
     from textbench.flows.results.runs import Run
     from textbench.flows.run.workspace import home_folder
@@ -51,7 +49,7 @@ def export(
     model.save(path)
     size = path.stat().st_size
     if json:
-        print(json_module.dumps({"file": str(path), "bytes": size, "cell": row["key"], "refit": refit}))
+        print_json({"file": str(path), "bytes": size, "cell": row["key"], "refit": refit})
     else:
         print(f"Wrote {path} ({size / 1e6:.1f} MB): {row['dataset']} {row['method']} seed {row['seed']}.")
         if refit:

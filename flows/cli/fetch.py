@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from textbench.flows.cli.output import print_json
+
 if TYPE_CHECKING:
     from textbench.tasks.catalogue import Entry
 
@@ -60,10 +62,8 @@ def _load(entry: "Entry") -> dict[str, Any]:
 
 
 def _report(result: dict[str, Any], as_json: bool) -> None:
-    import json
-
     if as_json:
-        print(json.dumps(result, ensure_ascii=False), flush=True)
+        print_json(result)
     elif result["error"]:
         print(f"{result['dataset']}: missing: {result['error']}", file=sys.stderr)
     else:

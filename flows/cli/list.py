@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from textbench.flows.cli.output import print_json
+
 if TYPE_CHECKING:
     from textbench.tasks.catalogue import Entry
     from textbench.tasks.storage.recipe import Reference
@@ -236,8 +238,6 @@ def _print_lines(
 
 def _print(entries: Sequence[Mapping[str, Any]], details: Sequence[str], as_json: bool) -> None:
     """Print entries as JSON Lines, or for people: name and description, the details indented under them."""
-    import json
-
     from rich.console import Console
     from rich.padding import Padding
     from rich.table import Table
@@ -245,7 +245,7 @@ def _print(entries: Sequence[Mapping[str, Any]], details: Sequence[str], as_json
 
     if as_json:
         for entry in entries:
-            print(json.dumps(entry, ensure_ascii=False))
+            print_json(entry)
         return
     console = Console()
     width = max(len(entry["name"]) for entry in entries) + 2

@@ -1,12 +1,19 @@
-"""Where a command writes: one rule for every file and folder, checked before anything is computed."""
+"""What a command writes: JSON Lines, and files and folders, checked by one rule before anything is computed."""
 
+import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from textbench.tasks import InputError
 
 FIGURES = (".svg", ".png", ".pdf")
+
+
+def print_json(row: Mapping[str, Any]) -> None:
+    """Print a row as a line of JSON."""
+    print(json.dumps(row, ensure_ascii=False), flush=True)
 
 
 def check_file(option: str, path: Path | None, endings: Sequence[str] = ()) -> None:

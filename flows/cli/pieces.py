@@ -1,8 +1,9 @@
 """The part of `textbench run SUITE` that makes pieces."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from textbench.flows.cli.output import print_json
 
 if TYPE_CHECKING:
     from textbench.flows.plan.suites import Part
@@ -43,6 +44,6 @@ def print_pieces(home: Path, part: "Part", as_json: bool) -> None:
         is_stored = store.has(piece.reference)
         if as_json:
             names = ("dataset", "method", "protocol", "seed", "stage")
-            print(json.dumps({name: getattr(piece, name) for name in names} | {"stored": is_stored}))
+            print_json({name: getattr(piece, name) for name in names} | {"stored": is_stored})
         else:
             print(f"{piece.label}: {'stored' if is_stored else 'to be made'}")

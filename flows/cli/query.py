@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from textbench.flows.cli.output import print_json
 from textbench.flows.cli.own import one_data_set, takes_own_data
 
 if TYPE_CHECKING:
@@ -54,9 +55,7 @@ def query(
         print_error(error)
         raise typer.Exit(1) from error
     if json:
-        import json as writer
-
-        print(writer.dumps(answer.to_json(), ensure_ascii=False))
+        print_json(answer.to_json())
     else:
         _render(answer, threshold)
 

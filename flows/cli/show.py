@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from textbench.flows.cli.output import print_json
 from textbench.flows.cli.take import DataSet, OfProtocol, RunName, take_run
+from textbench.flows.tables.table import Table, of_texts
+from textbench.flows.tables.terminal import print_table
 from textbench.tasks import InputError
 from textbench.tasks.sources.user_source import named
 
@@ -28,8 +31,6 @@ def show(
 
     Example: textbench show best -d r8
     """
-    import json as json_module
-
     from textbench.flows.results.runs import Run
     from textbench.flows.run.workspace import home_folder
 
@@ -37,7 +38,7 @@ def show(
     found = Run(home, take_run(home, run, dataset, protocol))
     about = describe(found)
     if json:
-        print(json_module.dumps(about, ensure_ascii=False))
+        print_json(about)
         return
     from rich.console import Console
 
@@ -140,9 +141,9 @@ def _render(console: "Console", about: Mapping[str, Any]) -> None:
     if about["on_border"]:
         fields["on the border"] = f"{', '.join(about['on_border'])}: a wider search might find better"
     _print_fields(console, fields)
-    _print_metrics(console, about)
-    if about["per_class"]:
-        _print_classes(console, about["per_class"])
+    for table in [_metrics(about), *([_classes(about["per_class"])] if about["per_class"] else [])]:
+        console.print()
+        print_table(console, table)
     if about["audit"]:
         _print_heading(console, f"Audit of {about['dataset']}")
         lines = audit_in_words(about["audit"]) + in_words(
@@ -175,7 +176,7 @@ def _print_fields(console: "Console", fields: Mapping[str, str]) -> None:
     console.print(grid)
 
 
-def _print_metrics(console: "Console", about: Mapping[str, Any]) -> None:
+def _metrics(about: Mapping[str, Any]) -> Table:
     ceilings = (about["audit"] or {}).get("ceilings", {})
     halves = about["intervals"]
     columns = [about["metrics"], halves["documents"], halves["seeds"], ceilings]
@@ -183,18 +184,17 @@ def _print_metrics(console: "Console", about: Mapping[str, Any]) -> None:
         [name, *(_figure(name, of[name]) if name in of else "-" for of in columns)]
         for name in about["metrics"]
     ]
-    _print_heading(console, "Metrics, in percent (coverage_error in labels)")
-    _print_table(console, ["metric", "value", "± documents", "± seeds", "ceiling"], rows)
     n_seeds = halves["n_seeds"]
     over = (
         f"of the mean over {n_seeds} seeds (Student t), where it has one"
         if n_seeds > 1
         else "one seed has none"
     )
-    console.print(
-        f"± half the 95 % interval: of this run over test documents, where they are kept one by one; {over}.",
-        style="dim", highlight=False,
-    )  # fmt: skip
+    note = (
+        f"± half the 95 % interval: of this run over test documents, where they are kept one by one; {over}."
+    )
+    headings = ("metric", "value", "± documents", "± seeds", "ceiling")
+    return of_texts("Metrics, in percent (coverage_error in labels)", headings, rows, note)
 
 
 def _figure(name: str, value: float) -> str:
@@ -203,27 +203,13 @@ def _figure(name: str, value: float) -> str:
     return f"{scale(name) * value:.2f}"
 
 
-def _print_classes(console: "Console", classes: Sequence[Mapping[str, Any]]) -> None:
+def _classes(classes: Sequence[Mapping[str, Any]]) -> Table:
     rates = ("precision", "recall", "f1")
     rows = [
         [named(row["class"]), *(f"{100 * row[rate]:.2f}" for rate in rates), str(row["support"])]
         for row in classes
     ]
-    _print_heading(console, "Classes, in percent")
-    _print_table(console, ["class", "precision", "recall", "F1", "documents"], rows)
-
-
-def _print_table(console: "Console", headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table()
-    table.add_column(headings[0], overflow="fold")
-    for heading in headings[1:]:
-        table.add_column(heading, justify="right")
-    for row in rows:
-        table.add_row(*map(Text, row))
-    console.print(table)
+    return of_texts("Classes, in percent", ("class", "precision", "recall", "F1", "documents"), rows)
 
 
 def _print_recipe(console: "Console", about: Mapping[str, Any]) -> None:

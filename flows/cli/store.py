@@ -6,6 +6,9 @@ from typing import Annotated
 
 import typer
 
+from textbench.flows.cli.output import print_json
+from textbench.flows.tables.table import of_texts
+from textbench.flows.tables.terminal import print_table
 from textbench.tasks import InputError
 
 store_app = typer.Typer(help="Show or prune the stored results.", no_args_is_help=True)
@@ -19,7 +22,6 @@ def size(json: Json = False) -> None:
 
     Example: textbench store size
     """
-    import json as json_module
     from collections import Counter
 
     from textbench.flows.run.workspace import home_folder
@@ -37,19 +39,14 @@ def size(json: Json = False) -> None:
         octets[ASIDE] += sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     if json:
         for stage, number in counts.items():
-            print(json_module.dumps({"stage": stage, "artifacts": number, "bytes": octets[stage]}))
+            print_json({"stage": stage, "artifacts": number, "bytes": octets[stage]})
         return
     from rich.console import Console
-    from rich.table import Table
 
-    table = Table("stage", title=f"{root}", title_justify="left")
-    table.add_column("artifacts", justify="right")
-    table.add_column("MB", justify="right")
-    for stage, number in counts.items():
-        name = "damaged, set aside" if stage == ASIDE else stage
-        table.add_row(name, str(number), f"{octets[stage] / 1e6:.1f}", end_section=stage == list(counts)[-1])
-    table.add_row("total", str(counts.total()), f"{octets.total() / 1e6:.1f}")
-    Console().print(table)
+    found = [("damaged, set aside" if s == ASIDE else s, n, octets[s]) for s, n in counts.items()]
+    found.append(("total", counts.total(), octets.total()))
+    rows = [[name, str(number), f"{size / 1e6:.1f}"] for name, number, size in found]
+    print_table(Console(), of_texts(f"{root}", ("stage", "artifacts", "MB"), rows))
 
 
 @store_app.command()
@@ -66,8 +63,6 @@ def prune(
 
     Example: textbench store prune --older-than 12h --yes
     """
-    import json as json_module
-
     from textbench.flows.run.workspace import home_folder
     from textbench.tasks.storage.garbage import prune as prune_store
 
@@ -79,7 +74,7 @@ def prune(
         typer.confirm(f"Delete artifacts older than {older_than} from {root}?", abort=True)
     count, freed = prune_store(root, older_than=age)
     if json:
-        print(json_module.dumps({"deleted": count, "bytes": freed}))
+        print_json({"deleted": count, "bytes": freed})
     else:
         print(f"Deleted {count} artifacts, {freed / 1e6:.1f} MB.")
 

@@ -4,7 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from textbench.flows.cli.output import print_json
 from textbench.flows.cli.voice import VOICE
+from textbench.flows.tables.table import Datum, of_texts
+from textbench.flows.tables.terminal import print_table
 from textbench.flows.tables.words import counted
 
 if TYPE_CHECKING:
@@ -15,10 +18,7 @@ WIDTH = 80
 
 def print_plan(home: Path, cells: "Sequence[Cell]", as_json: bool) -> None:
     """Print a line a cell with the seconds it is expected to take, from what its like took."""
-    import json
-
     from rich.console import Console
-    from rich.table import Table
 
     from textbench.flows.plan.cell import estimate
     from textbench.flows.results.index import Index
@@ -28,14 +28,17 @@ def print_plan(home: Path, cells: "Sequence[Cell]", as_json: bool) -> None:
     if as_json:
         for cell, value in zip(cells, seconds, strict=True):
             names = ("dataset", "method", "protocol", "seed", "trials")
-            print(json.dumps({name: getattr(cell, name) for name in names} | {"estimated_seconds": value}))
+            print_json({name: getattr(cell, name) for name in names} | {"estimated_seconds": value})
         return
-    table = Table("data set", "method", "seed", "estimate", title=counted(len(cells), "cell"))
+    rows: list[list[str | Datum]] = []
     for cell, value in zip(cells, seconds, strict=True):
         text = "unknown" if value is None else "stored" if value == 0 else f"{value:.0f} s"
-        table.add_row(cell.dataset, cell.method, str(cell.seed), text)
+        parts = [cell.dataset, cell.method]
+        rows.append([Datum(" ".join(parts), parts=parts), str(cell.seed), text])
     console = Console()
-    console.print(table)
+    print_table(
+        console, of_texts(counted(len(cells), "cell"), ("data set, method", "seed", "estimate"), rows)
+    )
     known = sum(value for value in seconds if value)
     unknown = sum(value is None for value in seconds)
     said = [f"About {known:.0f} s of computing"] if known or not unknown else []

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from textbench.flows.cli.output import check_figure
+from textbench.flows.cli.output import check_figure, print_json
 from textbench.flows.cli.own import one_data_set, takes_own_data
 
 if TYPE_CHECKING:
@@ -65,9 +65,7 @@ def terms(
     if figure is not None:
         draw([(column.heading, column.terms) for column in answer.columns], figure)
     if json:
-        import json as writer
-
-        print(writer.dumps(answer.to_json(), ensure_ascii=False))
+        print_json(answer.to_json())
     else:
         _render(answer)
         if figure is not None:

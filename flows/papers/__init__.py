@@ -4,7 +4,6 @@ A module here is called as its suite and defines `exhibits(home)`, the suite's e
 from the results folder. An exhibit none of whose cells is there is left out; one with some of them says so.
 """
 
-import csv
 import hashlib
 import importlib
 import json
@@ -13,6 +12,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from textbench.flows.tables.formats import to_csv
+from textbench.flows.tables.table import Datum, Table
 from textbench.tasks.storage.files import read_json, whole, write_json
 
 if TYPE_CHECKING:
@@ -127,10 +128,10 @@ def _write(folder: Path, exhibit: Exhibit) -> list[Path]:
             exhibit.draw(part)
     if exhibit.header:
         written.append(folder / f"{exhibit.name}.csv")
-        with whole(written[-1]) as part, part.open("w", encoding="utf-8", newline="") as stream:
-            writer = csv.writer(stream, lineterminator="\n")
-            writer.writerow(exhibit.header)
-            writer.writerows(exhibit.rows)
+        rows = [[Datum("", value) for value in row] for row in exhibit.rows]
+        table = Table(exhibit.name, exhibit.title, [(name, name) for name in exhibit.header], rows)
+        with whole(written[-1]) as part:
+            part.write_text(to_csv(table), "utf-8", newline="")
     return written
 
 

@@ -11,7 +11,7 @@ from textbench.flows.plan.suites import parts, suites
 from textbench.flows.plots import style
 from textbench.flows.report.charts import Figure
 from textbench.flows.report.evidence import Evidence
-from textbench.flows.tables.table import LOCAL, NOTHING, Datum, Table
+from textbench.flows.tables.table import LOCAL, Table, datum
 
 FOLDED = 12  # rows from which on a table is folded under its figure
 
@@ -63,16 +63,8 @@ def figure(suite: str, exhibit: Exhibit) -> Figure:
 def table(suite: str, exhibit: Exhibit) -> Table:
     """Return an exhibit's figures as a table; where there is a picture, the words are under that."""
     headings = [(heading, heading) for heading in exhibit.header]
-    rows = [[_cell(value) for value in row] for row in exhibit.rows]
+    rows = [[datum(value) for value in row] for row in exhibit.rows]
     note = "" if exhibit.draw is not None else exhibit.caption
     title = f"{exhibit.title}, in figures" if exhibit.draw is not None else exhibit.title
     is_folded = exhibit.draw is not None and len(rows) >= FOLDED
     return Table(f"{suite}-{exhibit.name}", title, headings, rows, note, LOCAL, is_folded=is_folded)
-
-
-def _cell(value: Any) -> Datum:
-    if value is None or value != value:
-        return NOTHING
-    if isinstance(value, float):
-        return Datum(f"{value:,.2f}" if abs(value) >= 1 else f"{value:.3g}", value)
-    return Datum(f"{value:,}", value) if isinstance(value, int) else Datum(str(value))

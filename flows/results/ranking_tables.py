@@ -7,7 +7,7 @@ from typing import Any
 from textbench.evaluation.metrics.ranked_retrieval import MEASURES, measure
 from textbench.flows.results.metric_names import heading
 from textbench.flows.results.rankings import Cell, compare, per_query, shown_name
-from textbench.flows.tables.table import Datum, Table
+from textbench.flows.tables.table import Datum, Table, of_texts
 from textbench.flows.tables.terminal import print_table
 from textbench.flows.tables.words import counted
 from textbench.tasks.collect import read_judged
@@ -104,7 +104,7 @@ def _table(cells: Sequence[Cell], rows: Rows, outside: Rows, store: Store) -> Ta
     for place, (ranker, means, seconds) in enumerate(lines):
         figures = [Datum(f"{100 * means[name]:.1f}", means[name]) for name in HEADINGS]
         p = [Datum(_p(lines[0][0], ranker, tests, place))] if tests else []
-        table.append([Datum(ranker, parts=ranker.split()), *figures, *p, Datum(seconds)])
+        table.append([_name(ranker), *figures, *p, Datum(seconds)])
     note = (
         f"p: paired randomisation test of MAP against the first, with Holm's correction over "
         f"{counted(len(tests), 'pair')}; {SIGNIFICANT} below {LEVEL}."
@@ -126,19 +126,20 @@ def _overview(names: Sequence[str], cells: Sequence[Cell], rows: Rows, width: in
         if row["error"] is None:
             values.setdefault((cell.dataset, cell.method), []).append(row["metrics"]["map"])
     means = {place: f"{sum(found) / len(found):.4f}" for place, found in values.items()}
+    lines: list[list[str | Datum]]
     if max(map(len, names)) + sum(max(len(name), 6) + 2 for name in asked) <= width:
-        columns = asked
-        lines = [
-            [Datum(name), *(Datum(means.get((name, ranker), "-")) for ranker in asked)] for name in names
-        ]
+        columns, lines = (
+            asked,
+            [[name, *(means.get((name, ranker), "-") for ranker in asked)] for name in names],
+        )
     else:
         columns = list(names)
-        lines = [
-            [Datum(ranker, parts=ranker.split()), *(Datum(means.get((name, ranker), "-")) for name in names)]
-            for ranker in asked
-        ]
-    headings = [("MAP", "MAP"), *((name, name) for name in columns)]
-    return Table("map", "Mean average precision", headings, lines, right=columns)
+        lines = [[_name(ranker), *(means.get((name, ranker), "-") for name in names)] for ranker in asked]
+    return of_texts("Mean average precision", ("MAP", *columns), lines)
+
+
+def _name(ranker: str) -> Datum:
+    return Datum(ranker, parts=ranker.split())
 
 
 def _lines(cells: Sequence[Cell], rows: Rows, outside: Rows) -> list[tuple[str, dict[str, float], str]]:

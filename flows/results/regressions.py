@@ -27,6 +27,8 @@ from textbench.evaluation.statistics.significance import bootstrap, difference, 
 from textbench.flows.plan.cell import Cell
 from textbench.flows.results.metric_names import heading, scale
 from textbench.flows.results.predictions import is_right, tally
+from textbench.flows.tables.formats import rows_in_markdown
+from textbench.flows.tables.table import Datum, of_texts
 from textbench.tasks.storage.files import write_json
 from textbench.tasks.storage.isolate import n_cores
 from textbench.tasks.storage.store import Store
@@ -36,6 +38,9 @@ if TYPE_CHECKING:
     import pyarrow
 
 LEVEL = 0.05
+COLUMNS = (
+    "data", "method", "last", "tonight", "difference (95 % interval)", "p", "McNemar p", "seconds", "ratio", "",
+)  # fmt: skip
 Row = Mapping[str, Any]
 Night = dict[str, Any]
 
@@ -209,13 +214,12 @@ def report(last: Night | None, tonight: Night, changes: Sequence[Change], slower
     verdict = [f"**Worse than last night: {', '.join(worse)}.**"] * bool(worse)
     verdict += [f"**Slower than last night: {', '.join(slow)}.**"] * bool(slow)
     same_place = last["hardware"] == tonight["hardware"]
+    table = of_texts("", COLUMNS, [_line(change, slower) for change in changes], left=("method", ""))
     return "\n".join([
         f"# {'Regressions' if verdict else 'No regression'}", "",
         *(verdict or ["Nothing got worse by more than chance explains, and nothing much slower."]), "",
         f"Tonight (commit `{tonight['commit'][:12]}`) against {_day(last)} (commit `{last['commit'][:12]}`).", "",
-        "| data | method | last | tonight | difference (95 % interval) | p | McNemar p | seconds | ratio | |",
-        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |",
-        *(_line(change, slower) for change in changes), "",
+        *rows_in_markdown(table), "",
         "Metrics in percent, tonight minus last, on the same test documents; p by the paired bootstrap over "
         "documents and by McNemar's exact test (lowest seed), both after Holm over all methods. Worse: lower with "
         f"p < {LEVEL:g}. Slower: {slower:g} times the seconds or more, the interval over seeds leaving out 1.",
@@ -227,23 +231,20 @@ def _day(night: Night) -> str:
     return time.strftime("%d %B %Y %H:%M UTC", time.gmtime(night["begun"]))
 
 
-def _line(change: Change, slower: float) -> str:
+def _line(change: Change, slower: float) -> list[str | Datum]:
     if change.note or change.last is None or change.tonight is None:
-        return f"| {change.dataset} | {change.method} | | | | | | | | {change.note} |"
+        return [change.dataset, change.method, *[""] * 7, change.note]
     unit = scale(change.metric)
-    gap = f"{unit * (change.tonight - change.last):+.2f} ({unit * change.low:+.2f} to {unit * change.high:+.2f})"
-    marks = ["**worse**"] * change.is_worse() + ["**slower**"] * change.is_slower(slower)
-    ratio = "-" if change.ratio is None else f"{change.ratio:.2f}"
-    cells = [
+    marks = ["worse"] * change.is_worse() + ["slower"] * change.is_slower(slower)
+    return [
         change.dataset,
         change.method,
         f"{unit * change.last:.2f}",
         f"{unit * change.tonight:.2f} {heading(change.metric)}",
-        gap,
+        f"{unit * (change.tonight - change.last):+.2f} ({unit * change.low:+.2f} to {unit * change.high:+.2f})",
         f"{change.p:.3g}",
         f"{change.mcnemar_p:.3g}",
         f"{change.last_seconds:.1f} → {change.seconds:.1f}",
-        ratio,
-        ", ".join(marks),
+        "-" if change.ratio is None else f"{change.ratio:.2f}",
+        Datum(", ".join(marks), is_strong=bool(marks)),
     ]
-    return f"| {' | '.join(cells)} |"

@@ -33,10 +33,15 @@ def to_markdown(*tables: Table) -> str:
     return "\n".join(line for table in tables for line in [*_markdown(table), ""])
 
 
-def _markdown(table: Table) -> list[str]:
-    lines = [f"**{table.title}**", "", _pipes([heading for _, heading in table.headings])]
+def rows_in_markdown(table: Table) -> list[str]:
+    """Return the lines of a table alone: its headings, and its rows."""
+    lines = [_pipes([heading for _, heading in table.headings])]
     lines.append(_pipes(["---:" if is_right else "---" for is_right in table.is_right]))
-    lines += [_pipes([_markdown_datum(datum) for datum in row]) for row in table.rows]
+    return lines + [_pipes([_markdown_datum(datum) for datum in row]) for row in table.rows]
+
+
+def _markdown(table: Table) -> list[str]:
+    lines = [f"**{table.title}**", "", *rows_in_markdown(table)]
     if note := _note(table):
         lines += ["", note.replace("*", r"\*")]
     return lines + (["", *(f"- {line}" for line in table.failures)] if table.failures else [])

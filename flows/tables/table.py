@@ -1,6 +1,6 @@
 """A table: one description, from which `flows.tables.terminal` and `flows.tables.formats` write."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -86,6 +86,28 @@ class Table:
 def _is_numeric(column: Sequence[Datum]) -> bool:
     values = [datum.raw for datum in column if datum.raw != ""]
     return bool(values) and all(isinstance(value, int | float) for value in values)
+
+
+def of_texts(
+    title: str,
+    headings: Sequence[str],
+    rows: Iterable[Sequence[str | Datum]],
+    note: str = "",
+    left: Sequence[str] = (),
+) -> Table:
+    """Return a table for a terminal: names and figures as texts, the figures flush right but for columns of `left`."""
+    data = [[place if isinstance(place, Datum) else Datum(place) for place in row] for row in rows]
+    right = [heading for heading in headings[1:] if heading not in left]
+    return Table("table", title, [(heading, heading) for heading in headings], data, note, right=right)
+
+
+def datum(value: Any) -> Datum:
+    """Return a value as it is shown; None and nan are shown as a dash."""
+    if value is None or value != value:
+        return NOTHING
+    if isinstance(value, float):
+        return Datum(f"{value:,.2f}" if abs(value) >= 1 else f"{value:.3g}", value)
+    return Datum(f"{value:,}", value) if isinstance(value, int) else Datum(str(value))
 
 
 def number(value: float | None, places: int = 2, scale: float = 1, mark: str = "") -> Datum:
