@@ -45,6 +45,8 @@ SETTINGS: Any = {
     "grid.color": GRID,
     "lines.markersize": 5,
 }
+# Dates are left out, so that equal pictures are equal files.
+DATES = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 VARIABLES = {INK: "ink", QUIET: "quiet", GRID: "grid", "#ffffff": "paper"} | {
     colour: f"c{place}" for place, colour in enumerate(COLOURS)
 }
@@ -78,7 +80,7 @@ def save(figure: Any, path: Path) -> None:
 
     Raises InputError where it cannot be written.
     """
-    metadata = None if path.suffix.lower() == ".png" else {"Date": None}
+    metadata = DATES.get(path.suffix.lower())
     try:
         figure.savefig(path, metadata=metadata, dpi=150)
     except OSError as error:
