@@ -178,8 +178,9 @@ def start(home: Path, host: str = HOST, port: int | None = None) -> ServerInfo:
     deadline = time.monotonic() + STOP_SECONDS
     while time.monotonic() < deadline:
         touch(home)
-        if state := service.start(lambda: _launch(home, host, port)):
-            touch(home)  # now that it has started, it has been used
+        state = service.start(lambda: _launch(home, host, port))
+        if "api_url" in state:
+            touch(home)  # since it started
             return ServerInfo(home, state["api_url"], False, state["pid"], state["port"])
         time.sleep(0.1)  # its state was deleted by somebody; the supervisor notices and stops
     raise ServerError(
