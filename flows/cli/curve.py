@@ -18,7 +18,7 @@ from textbench.tasks import InputError
 if TYPE_CHECKING:
     from textbench.flows.plan.cell import Cell
     from textbench.flows.plan.suites import Part
-    from textbench.flows.results.learning_curves import Point
+    from textbench.flows.results.learning_curves import BudgetPoint
 
 BUDGETS = (100, 200, 500, 1000, 2000, 5000)
 
@@ -243,7 +243,7 @@ def _print(
         console.print(f"{row['dataset']} {row['method']} {row['labels']}: {row['error']}", markup=False)
 
 
-def _figure(point: "Point | None", factor: int) -> str:
+def _figure(point: "BudgetPoint | None", factor: int) -> str:
     """Return a point as text, times `factor`, with half of its interval if one draw differs from another."""
     if point is None:
         return "-"

@@ -122,7 +122,7 @@ def _pairs(results: Results, name: str, method: str) -> list[float | None]:
 def table_2(results: Results) -> Exhibit | None:
     """Each group's precision and recall of BoW and SCDV, and whether they differ."""
     rows: list[list[Any]] = []
-    panels: dict[str, list[drawings.Difference]] = {}
+    panels: dict[str, list[drawings.ClassGain]] = {}
     for claim in claims_of("table-2"):
         entry = results.entries.get(claim.id)
         if claim.method != OWN[PAPER] or claim.class_rate is None or entry is None:
@@ -134,7 +134,7 @@ def table_2(results: Results) -> Exhibit | None:
         if found.value is None or found.compared is None or found.low is None or found.high is None:
             continue
         rate, name = claim.class_rate
-        own = drawings.Difference(name, printed.value - of_bow.value, found.compared, found.low, found.high)
+        own = drawings.ClassGain(name, printed.value - of_bow.value, found.compared, found.low, found.high)
         panels.setdefault(rate, []).append(own)
         mark = "better" if own.low > 0 else "worse" if own.high < 0 else "not told apart"
         rows.append([name, rate, of_bow.value, printed.value, round(own.published, 1)])
@@ -209,7 +209,7 @@ def figure_4(results: Results) -> Exhibit | None:
         percent = 100 if order.parameter == "sparsity" else 1
         rows += [[PARAMETERS[order.parameter], percent * x, *summary(points[x])] for x in sorted(points)]
         own = [(percent * x, *mean_interval(points[x])) for x in sorted(points)]
-        lines.append(drawings.Line(PARAMETERS[order.parameter], own, percent * order.better[0]))
+        lines.append(drawings.ParameterLine(PARAMETERS[order.parameter], own, percent * order.better[0]))
         rows[-1].append(f"{claim.text}: {results.entries[id_].verdict.kind}")
     if not rows:
         return None
