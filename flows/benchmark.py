@@ -46,7 +46,8 @@ def benchmark(
 
     With `timed` cells run one at a time, and like with `fresh` nothing stored before is used.
     `time_limit` (seconds) and `memory_limit` (megabytes) hold for each computation. The others are those of
-    `flows.plan.cell.Request`. The run fails when a cell fails; the other cells are finished first.
+    `flows.plan.cell.Request`. The run fails when a cell fails; the other cells are finished first. Returns the flow's
+    state.
     """
     home = home_folder()
     cells = plan(Request(

@@ -156,7 +156,7 @@ def retrieval(
     ] = "positive",
     fresh: Annotated[bool, about("Compute everything again.")] = False,
 ) -> State[Any]:
-    """Rank collections of documents for their queries; MAP is of queries that took no part in choosing parameters."""
+    """Rank collections of documents for their queries: MAP of queries that took no part in choosing parameters."""
     seeds = list(range(n_seeds))
     request = rankings.Request(collections, rankers, seeds, protocol, trials, n_folds, judgments)
     return shown(
@@ -167,7 +167,10 @@ def retrieval(
 
 
 def shown(title: str, planned: Callable[[], Sequence[Any]], run: Callable[[], State[Any]]) -> State[Any]:
-    """Run a flow with its progress shown, then show its results; input that no form can refuse fails the run."""
+    """Run a flow with its progress shown, then show its results; input that no form can refuse fails the run.
+
+    Returns the flow's state.
+    """
     try:
         with prefect_page.watched(len(planned())) as rows:
             state = run()

@@ -32,7 +32,7 @@ def pieces(
     """Make the artifact of every stage for every method on every data set, once a seed.
 
     The arguments are those of `flows.plan.cell.Request`; what is stored is not made again. The run fails when a piece
-    fails; the others are finished first.
+    fails; the others are finished first. Returns the flow's state.
     """
     request = Request(datasets, methods, seeds, protocol, name=name, rule=rule, paper=paper)
     planned = plan_derived(request, stages)

@@ -50,7 +50,8 @@ def label_budget(
     """Run every method at every label budget of every draw, and record a curve a method in MLflow.
 
     `stratified` draws each class in proportion. The others are those of `flows.plan.cell.Request`. Cells that are
-    stored are not computed again. The run fails when a cell fails; the other cells are finished first.
+    stored are not computed again. The run fails when a cell fails; the other cells are finished first. Returns the
+    flow's state.
     """
     home = home_folder()
     request = Request(

@@ -37,7 +37,7 @@ def nightly(
 ) -> State[Any]:
     """Compute everything anew, one cell at a time, and mark what got worse or slower since the last night.
 
-    A regression fails the run, so that it is seen; so does a cell that fails.
+    A regression fails the run, so that it is seen; so does a cell that fails. Returns the flow's state.
     """
     asked = asdict(Request(datasets, methods, list(range(n_seeds)), protocol, trials, NAME))
     home = home_folder()

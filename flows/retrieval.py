@@ -37,7 +37,7 @@ def retrieval(
     """Rank every collection by every ranker, once a seed, and record each result in MLflow.
 
     With `fresh` nothing stored before is used; the others are those of `flows.results.rankings.Request`. The run
-    fails when a cell fails; the other cells are finished first.
+    fails when a cell fails; the other cells are finished first. Returns the flow's state.
     """
     home = home_folder()
     cells = plan(Request(collections, rankers, seeds, protocol, trials, n_folds, judgments, rule, own))

@@ -80,7 +80,10 @@ def takes_own_data(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def one_data_set(dataset: str | None, own: dict[str, Any] | None, default: str = "") -> str:
-    """Return the data set of a command that reads one: the one that was named, or "" for the user's own documents."""
+    """Return the data set of a command that reads one: the one that was named, or "" for the user's own documents.
+
+    Raises InputError where both are given, or neither and there is no default.
+    """
     if dataset and own:
         raise InputError(f"--dataset {dataset} and --data exclude each other: give one of them")
     if not (dataset or own or default):

@@ -31,7 +31,10 @@ Address = Annotated[
 
 
 def use_jobs(jobs: int | None) -> int | None:
-    """Have the flow that a command runs compute at most so many stages at once."""
+    """Have the flow that a command runs compute at most so many stages at once.
+
+    Returns how many, None for no limit. Raises InputError for fewer than 1.
+    """
     from textbench.tasks.storage.isolate import JOBS, n_jobs
 
     if jobs is not None:
@@ -91,7 +94,10 @@ def read_request(
     trials: int | None,
     protocol: str,
 ) -> "Request":
-    """Return what is asked: the suite's settings, each replaced by what was given beside it."""
+    """Return what is asked: the suite's settings, each replaced by what was given beside it.
+
+    Raises InputError for an unknown protocol and a negative number of trials.
+    """
     from textbench.flows.plan.cell import Request
     from textbench.flows.plan.suites import read_suite
     from textbench.tasks.catalogue import nearest
@@ -113,7 +119,10 @@ def read_request(
 
 
 def read_seeds(seed: int | None, seeds: int | None) -> list[int] | None:
-    """Return the seeds that `--seed` or `--seeds` ask for, None where neither is given."""
+    """Return the seeds that `--seed` or `--seeds` ask for, None where neither is given.
+
+    Raises InputError for both at once, and for a number out of range.
+    """
     if seed is not None and seeds is not None:
         raise InputError("--seed runs one seed and --seeds runs several; give one of them")
     if seeds is not None and not 1 <= seeds <= MAX_SEEDS:
@@ -126,7 +135,10 @@ def read_seeds(seed: int | None, seeds: int | None) -> list[int] | None:
 def read_search(
     seconds: float | None, validation: dict[str, Any], protocol: str, paper: str | None
 ) -> dict[str, Any]:
-    """Return what the options on tuning change in a request, after checking them."""
+    """Return what the options on tuning change in a request, after checking them.
+
+    Raises InputError naming the option.
+    """
     if seconds is not None and not seconds > 0:
         raise InputError(f"--search-seconds must be above 0, got {seconds:g}")
     given = {name: value for name, value in validation.items() if value is not None}
@@ -165,7 +177,7 @@ def read_engine(engine: str, address: str | None, *, timed: bool = False) -> str
 
 
 def check_limits(time_limit: float | None, memory_limit: float | None) -> None:
-    """Refuse what `--time-limit` and `--memory-limit` cannot be."""
+    """Refuse what `--time-limit` and `--memory-limit` cannot be. Raises InputError for anything not above 0."""
     for name, limit in (("--time-limit", time_limit), ("--memory-limit", memory_limit)):
         if limit is not None and not limit > 0:
             raise InputError(f"{name} must be above 0, got {limit:g}")

@@ -163,7 +163,7 @@ def _require_same_documents(home: Path, entrants: Sequence[Entrant]) -> None:
 def pairs(
     home: Path, dataset: str, entrants: Sequence[Entrant], metric: str | None = None
 ) -> list[PairedTest]:
-    """Compare every two entrants of a data set, on accuracy or micro-F1 unless told otherwise, largest gap first.
+    """Return all pairs of entrants of a data set, by accuracy or micro-F1 unless told otherwise, largest gap first.
 
     Raises InputError for no seed in common, or a metric that is not kept per document.
     """
@@ -214,7 +214,7 @@ def _tables(home: Path, entrants: Sequence[Entrant]) -> tuple[dict[str, list[Any
 
 
 def ranking(found: Mapping[str, Sequence[PairedTest]]) -> Ranking | None:
-    """Rank the methods over data sets (Friedman, Nemenyi at 5 %); None for one data set or differing entrants."""
+    """Return the methods' ranks over data sets (Friedman, Nemenyi at 5 %); None for one data set or unlike entrants."""
     import numpy as np
 
     values: dict[str, dict[str, float]] = {}

@@ -293,7 +293,10 @@ def _user(home: Path) -> Path:
 
 
 def idle_seconds() -> float:
-    """Return after how many unused seconds the server stops: `$TEXTBENCH_SERVER_IDLE_SECONDS`, else 1800."""
+    """Return after how many unused seconds the server stops: `$TEXTBENCH_SERVER_IDLE_SECONDS`, else 1800.
+
+    Raises InputError for anything but a number above 0.
+    """
     text = os.environ.get(IDLE_VARIABLE) or str(IDLE_SECONDS)
     try:
         seconds = float(text)

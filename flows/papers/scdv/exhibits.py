@@ -158,7 +158,7 @@ def table_2(results: Results) -> Exhibit | None:
 
 
 def table_3(results: Results) -> Exhibit | None:
-    """Reuters with several labels a document, under the printed metrics and under those that fit."""
+    """The results on Reuters with several labels a document, under the printed metrics and under those that fit."""
     rows, drawn = [], []
     names = list(dict.fromkeys(claim.method for claim in claims_of("table-3") if not claim.obstacle))
     for name, method in [*((name, METHODS[name]) for name in names), ("(not in the paper)", BASELINE)]:
@@ -197,7 +197,7 @@ def table_3(results: Results) -> Exhibit | None:
 
 
 def figure_4(results: Results) -> Exhibit | None:
-    """Accuracy over clusters, dimensions and threshold, one at a time."""
+    """The accuracy over clusters, dimensions and threshold, one at a time."""
     rows, lines = [], []
     sentences = {claim.id: claim for claim in claims_of("figure-4")}
     for id_, claim in sentences.items():
@@ -250,7 +250,7 @@ def _swept(results: Results, order: Sweep) -> dict[float, list[float]]:
 
 
 def table_7(results: Results) -> Exhibit | None:
-    """Seconds of the timed part by stage, and what the features take in megabytes."""
+    """The seconds of the timed part by stage, and what the features take in megabytes."""
     rows: list[list[Any]] = []
     for part in results.parts:
         timed = [(cell, row) for cell, row in part.found if part.part.timed and row.get("timed")]
