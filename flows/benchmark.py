@@ -8,7 +8,8 @@ from typing import Any
 from prefect import flow
 from prefect.states import State
 
-from textbench.flows.plan.cell import Cell, Protocol, Request, plan
+from textbench.flows.plan.cell import Cell, plan
+from textbench.flows.plan.request import BenchmarkRequest
 from textbench.flows.results.doubt import documents_95
 from textbench.flows.results.index import Index
 from textbench.flows.results.rows import result_row, row
@@ -22,53 +23,31 @@ from textbench.tasks.storage.garbage import remove_leftovers
 from textbench.tasks.storage.store import Store
 
 
-@flow(name="benchmark", flow_run_name=lambda: run_name("datasets", "methods"), log_prints=False)
-def benchmark(
-    datasets: list[str],
-    methods: list[str],
-    seeds: list[int],
-    protocol: Protocol = "honest",
-    trials: int = 0,
-    name: str = "custom",
-    timed: bool = False,
-    fresh: bool = False,
-    time_limit: float | None = None,
-    memory_limit: float | None = None,
-    probe: str | None = None,
-    rule: str | None = None,
-    own: dict[str, Any] | None = None,
-    search_seconds: float | None = None,
-    validation: dict[str, Any] | None = None,
-    paper: str | None = None,
-    labels: dict[str, Any] | None = None,
-) -> State[Any]:
-    """Run every method on every data set, once a seed, and record each cell in the store's index and in MLflow.
+@flow(name="benchmark", flow_run_name=run_name, log_prints=False)
+def benchmark(request: BenchmarkRequest) -> State[Any]:
+    """Run every method on every data set, once a seed, record each cell in the index and in MLflow, return their rows.
 
-    With `timed` cells run one at a time, and like with `fresh` nothing stored before is used.
-    `time_limit` (seconds) and `memory_limit` (megabytes) hold for each computation. The others are those of
-    `flows.plan.cell.Request`. The run fails when a cell fails; the other cells are finished first. Returns the flow's
-    state.
+    The run fails when a cell fails; the other cells are finished first.
     """
     home = home_folder()
-    cells = plan(Request(
-        datasets, methods, seeds, protocol, trials, name, probe, rule, own,
-        search_seconds, validation or {}, paper, labels or {},
-    ))  # fmt: skip
-    attempt = f"{time.time():.3f}" if timed or fresh else ""
+    cells = plan(request)
+    attempt = f"{time.time():.3f}" if request.timed or request.fresh else ""
     store = Store(
         home / "store",
         not_before=float(attempt or 0),
-        time_limit=time_limit,
-        memory_limit=memory_limit,
+        time_limit=request.time_limit,
+        memory_limit=request.memory_limit,
     )
     n_missing = len({cell.key for cell in cells if not store.has(cell.references["evaluate"])})
     runner = PrefectTasks()
-    if not timed and n_missing:
+    if not request.timed and n_missing:
         store = replace(store, workers=max(1, runner.n_workers // n_missing))
     remove_leftovers(store.root)
-    recorder = SweepRecorder(home, store, sweep_id(name, cells, attempt), attempt, timed=timed)
+    recorder = SweepRecorder(
+        home, store, sweep_id(request.name, cells, attempt), attempt, timed=request.timed
+    )
     recorder.begin(cells)
-    execute(cells, store, runner, recorder.finish, 1 if timed else None)
+    execute(cells, store, runner, recorder.finish, 1 if request.timed else None)
     return recorder.state()
 
 

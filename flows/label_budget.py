@@ -13,8 +13,8 @@ from typing import Any
 from prefect import flow
 from prefect.states import State
 
-from textbench.flows.plan.cell import Cell, Protocol, Request
-from textbench.flows.plan.learning_curves import plan_curves
+from textbench.flows.plan.cell import Cell, plan
+from textbench.flows.plan.request import LabelBudgetRequest
 from textbench.flows.results.index import Index
 from textbench.flows.results.learning_curves import Curve, summarise
 from textbench.flows.results.rows import result_row, row
@@ -30,34 +30,14 @@ from textbench.tasks.storage.store import Store
 from textbench.tasks.tracking.tracker import ATTEMPT_TAG, CELL_TAG, KIND_TAG, git_commit
 
 
-@flow(name="label_budget", flow_run_name=lambda: run_name("datasets", "methods"), log_prints=False)
-def label_budget(
-    datasets: list[str],
-    methods: list[str],
-    budgets: list[int],
-    draws: int = 5,
-    seed: int = 0,
-    protocol: Protocol = "honest",
-    trials: int = 0,
-    stratified: bool = False,
-    name: str = "curve",
-    probe: str | None = None,
-    rule: str | None = None,
-    own: dict[str, Any] | None = None,
-    validation: dict[str, Any] | None = None,
-    paper: str | None = None,
-) -> State[Any]:
-    """Run every method at every label budget of every draw, and record a curve a method in MLflow.
+@flow(name="label_budget", flow_run_name=run_name, log_prints=False)
+def label_budget(request: LabelBudgetRequest) -> State[Any]:
+    """Run every method at every label budget of every draw, record a curve a method in MLflow, return the cells' rows.
 
-    `stratified` draws each class in proportion. The others are those of `flows.plan.cell.Request`. Cells that are
-    stored are not computed again. The run fails when a cell fails; the other cells are finished first. Returns the
-    flow's state.
+    Cells that are stored are not computed again. The run fails when a cell fails; the other cells are finished first.
     """
     home = home_folder()
-    request = Request(
-        datasets, methods, [seed], protocol, trials, name, probe, rule, own, None, validation or {}, paper
-    )
-    cells = plan_curves(request, budgets, draws, stratified=stratified)
+    cells = plan(request)
     store = Store(home / "store")
     remove_leftovers(store.root)
     recorder = CurveRecorder(home, store)

@@ -8,43 +8,30 @@ from typing import Any
 from prefect import flow
 from prefect.states import State
 
-from textbench.flows.results.rankings import TRIALS, Cell, Protocol, Request, index, plan, result_row, row
+from textbench.flows.plan.request import RetrievalRequest
+from textbench.flows.results.rankings import Cell, index, plan, result_row, row
 from textbench.flows.run.engine import execute, sweep_id
 from textbench.flows.run.prefect_tasks import PrefectTasks
 from textbench.flows.run.recorder import Recorder
 from textbench.flows.run.run_names import run_name
 from textbench.flows.run.workspace import home_folder
-from textbench.tasks.retrieve import N_FOLDS
 from textbench.tasks.storage.garbage import remove_leftovers
 from textbench.tasks.storage.store import Artifact, Store
 from textbench.tasks.tracking.tracker import KIND_TAG, RETRIEVAL
 
 
-@flow(name="retrieval", flow_run_name=lambda: run_name("collections", "rankers"), log_prints=False)
-def retrieval(
-    collections: list[str],
-    rankers: list[str],
-    seeds: list[int],
-    protocol: Protocol = "honest",
-    trials: int = TRIALS,
-    n_folds: int = N_FOLDS,
-    judgments: str = "positive",
-    rule: str | None = None,
-    own: dict[str, Any] | None = None,
-    name: str = "retrieval",
-    fresh: bool = False,
-) -> State[Any]:
-    """Rank every collection by every ranker, once a seed, and record each result in MLflow.
+@flow(name="retrieval", flow_run_name=run_name, log_prints=False)
+def retrieval(request: RetrievalRequest) -> State[Any]:
+    """Rank every collection by every ranker, once a seed, record each result in MLflow, return their rows.
 
-    With `fresh` nothing stored before is used; the others are those of `flows.results.rankings.Request`. The run
-    fails when a cell fails; the other cells are finished first. Returns the flow's state.
+    With `fresh` nothing stored before is used. The run fails when a cell fails; the other cells are finished first.
     """
     home = home_folder()
-    cells = plan(Request(collections, rankers, seeds, protocol, trials, n_folds, judgments, rule, own))
-    attempt = f"{time.time():.3f}" if fresh else ""
+    cells = plan(request)
+    attempt = f"{time.time():.3f}" if request.fresh else ""
     store = Store(home / "store", not_before=float(attempt or 0))
     remove_leftovers(store.root)
-    recorder = RankingRecorder(home, store, sweep_id(name, cells, attempt), attempt)
+    recorder = RankingRecorder(home, store, sweep_id(request.name, cells, attempt), attempt)
     recorder.begin(cells)
     execute(cells, store, PrefectTasks(), recorder.finish)
     return recorder.state()

@@ -43,10 +43,7 @@ def own_reference(own: "OwnCollection") -> Reference:
 
 
 def compute(job: "Job") -> None:
-    """Load the collection and write its documents, queries and judgments, and what is known of it.
-
-    Raises InputError for files that have changed since they were asked for.
-    """
+    """Load the collection and write its documents, queries and judgments, and what is known of it."""
     from textbench.tasks.collections._user import OwnCollection
 
     name = job.params["dataset"]
@@ -65,7 +62,7 @@ def compute(job: "Job") -> None:
 
 
 def load(params: Mapping[str, Any]) -> "Collection":
-    """Return the collection that a reference's parameters name. InputError as its reader raises it."""
+    """Load the collection that a reference's parameters name. InputError as its reader raises it."""
     if "own" in params:
         from textbench.tasks.collections import _user
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import textbench.flows.referee.ledger
-from textbench.flows.plan.cell import Request
+from textbench.flows.plan.request import Request
 from textbench.flows.referee.ledger import Entry, choose, ledger
 from textbench.tasks.storage.files import write_json
 from textbench.tasks.storage.recipe import Reference

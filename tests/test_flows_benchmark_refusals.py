@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.commands import PROJECT, copied, textbench
-from textbench.flows.plan.cell import Request, plan
+from textbench.flows.plan.cell import plan
+from textbench.flows.plan.request import Request
 from textbench.tasks.catalogue import method, methods
 
 
@@ -34,7 +35,10 @@ def test_a_read_only_folder_is_refused(tmp_path: Path) -> None:
         (("--dataset", "r9"), ("no data set 'r9'", "r8")),
         (("--method", "tfid"), ("no method 'tfid'", "tfidf")),
         (("quik",), ("no suite 'quik'", "quick")),
-        (("--protocol", "honst"), ("no protocol 'honst'", "honest")),
+        (
+            ("--protocol", "honst"),
+            ("--protocol must be 'honest', 'transductive' or 'faithful', got 'honst'",),
+        ),
         (("--protocol", "faithful"), ("no paper's protocol is known for r8",)),
         (("--engine", "ray"), ("threads or dask", "'ray'")),
         (("--seed", "1", "--seeds", "2"), ("one of them",)),

@@ -21,7 +21,8 @@ from textbench.evaluation.metrics.single_label import METRICS
 from textbench.flows.cli import app
 from textbench.flows.cli.doctor import checks
 from textbench.flows.cli.store import seconds
-from textbench.flows.plan.cell import Cell, Request, plan
+from textbench.flows.plan.cell import Cell, plan
+from textbench.flows.plan.request import Request
 from textbench.flows.results.index import Index
 from textbench.flows.results.leakage import audit_in_words
 from textbench.flows.results.rows import result_row
@@ -271,7 +272,7 @@ def test_show_without_artifacts_shows_what_is_recorded(run: Command, home: Path,
         (about,) = objects(run("show", "last", "--json"))
         assert about["metrics"] == row["metrics"]
         assert (
-            "textbench run --dataset r8 --method binary --seed 0 --trials 0 --protocol honest"
+            "textbench run --dataset r8 --method binary --seed 0 --protocol honest --trials 0"
             in about["note"]
         )
         assert "no longer in the store" in " ".join(run("show", "last").split())
@@ -331,11 +332,12 @@ def asked_for(command: str, run: Command, monkeypatch: pytest.MonkeyPatch) -> li
     """Return the cells that a command would run."""
     caught: list[Cell] = []
 
-    def catch(home: Path, flow: str, arguments: Any, cells: list[Cell], **_: Any) -> None:
-        caught.extend(cells)
+    def catch(home: Path, request: Request, **_: Any) -> None:
+        caught.extend(plan(request))
         raise InputError("enough")
 
-    monkeypatch.setattr("textbench.flows.cli.start.run_flow", catch)
+    for command_ in ("run", "curve"):
+        monkeypatch.setattr(importlib.import_module(f"textbench.flows.cli.{command_}"), "run_flow", catch)
     words = shlex.split(command)
     assert words[0] == "textbench"
     with pytest.raises(InputError, match="enough"):

@@ -301,7 +301,7 @@ def test_an_address_of_this_machine_or_with_tls_is_accepted(address: str) -> Non
 def test_the_command_line_refuses_what_does_not_go_together(
     arguments: tuple[str, ...], words: str, tmp_path: Path
 ) -> None:
-    from textbench.flows.cli.request import read_engine
+    from textbench.flows.cli.options import read_engine
 
     given = dict(zip(arguments[::2], arguments[1::2], strict=False))
     with pytest.raises(InputError, match=words):

@@ -8,8 +8,8 @@ import pytest
 from prefect.utilities.callables import parameter_schema
 from prefect.utilities.schema_tools.validation import is_valid, validate
 
+from textbench.flows.plan.request import RANKERS
 from textbench.flows.plan.suites import read_suite
-from textbench.flows.results.rankings import RANKERS
 from textbench.flows.run.prefect_page import pictures, table
 from textbench.tasks import catalogue, rankers
 
@@ -72,7 +72,7 @@ def test_choices_are_those_of_the_catalogue() -> None:
     assert set(RANKERS) | rankers.plain_rankers().keys() <= set(offered)
     for method, entry in catalogue.methods().items():
         assert {method, f"lm+{method}", f"mb+{method}"} & set(offered) == (
-            set() if entry.is_classifier else {method, f"lm+{method}", f"mb+{method}"}
+            set() if entry.is_classifier or entry.uses_labels() else {method, f"lm+{method}", f"mb+{method}"}
         )
     for name in offered:
         assert rankers.parse(name).name == name

@@ -14,7 +14,8 @@ from sklearn.svm import LinearSVC
 
 from textbench.featurizers._contract import SMALL, Subject
 from textbench.flows.explain.estimators import method
-from textbench.flows.plan.cell import Request, plan
+from textbench.flows.plan.cell import plan
+from textbench.flows.plan.request import Request
 from textbench.tasks import InputError, catalogue
 from textbench.tasks.corpus import Corpus, read_corpus
 from textbench.tasks.featurize import PREFIX

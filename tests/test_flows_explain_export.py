@@ -17,7 +17,8 @@ import pytest
 import scipy.sparse
 
 from textbench.flows.explain.export import MANIFEST, Model
-from textbench.flows.plan.cell import Request, plan
+from textbench.flows.plan.cell import plan
+from textbench.flows.plan.request import Request
 from textbench.flows.results.index import Index
 from textbench.flows.results.rows import result_row
 from textbench.flows.results.runs import Run, find_run

@@ -44,7 +44,7 @@ def test_names_of_a_folder_that_is_gone_are_taken_over(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_a_runs_name_says_what_it_is_of(parameters: dict[str, object], expected: str) -> None:
-    assert named(parameters, ("datasets", "methods")) == expected
+    assert named(parameters) == expected
 
 
 def test_a_form_runs_in_the_worker_of_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

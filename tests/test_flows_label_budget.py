@@ -13,8 +13,8 @@ from scipy.stats import ttest_rel
 from tests.commands import rows_of, textbench
 from textbench.evaluation.probes.budgets import labelled_documents
 from textbench.evaluation.statistics.intervals import mean_interval
-from textbench.flows.plan.cell import Request
-from textbench.flows.plan.learning_curves import plan_curves
+from textbench.flows.plan.cell import plan
+from textbench.flows.plan.request import LabelBudgetRequest
 from textbench.flows.plan.suites import parts, read_suite, suites
 from textbench.flows.results.index import Index
 from textbench.flows.results.learning_curves import summarise, verdicts
@@ -58,7 +58,7 @@ def test_only_the_labels_of_the_budget_are_used(home: Path, rows: list[dict[str,
     store = Store(home / "store")
     (cell,) = [
         cell
-        for cell in plan_curves(Request(["r8"], ["tfidf"], name="curve"), [40], 1)
+        for cell in plan(LabelBudgetRequest(["r8"], ["tfidf"], budgets=[40], draws=1))
         if cell.request.labels == {"budget": 40, "draw": 0, "stratified": False}
     ]
     choice = store.open(cell.references["tune"])
@@ -155,10 +155,10 @@ def test_every_suite_can_be_read_and_a_grid_is_every_combination() -> None:
     for name in suites():
         assert read_suite(name)["description"]
         assert parts(name)
-    grid = parts("dcot")[1]
-    assert len(grid.request.methods) == 45
-    assert "dcot(n_layers=5, noise=0.1)" in grid.request.methods
-    assert grid.budgets == (1000,)
+    grid = parts("dcot")[1].request
+    assert len(grid.methods) == 45
+    assert "dcot(n_layers=5, noise=0.1)" in grid.methods
+    assert isinstance(grid, LabelBudgetRequest) and grid.budgets == [1000]
     with pytest.raises(InputError, match="no suite 'dcott'; did you mean dcot"):
         read_suite("dcott")
 

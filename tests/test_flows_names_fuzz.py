@@ -16,7 +16,8 @@ from typer.testing import CliRunner
 from textbench.flows.benchmark import SweepRecorder
 from textbench.flows.cli import app
 from textbench.flows.cli.show import _render, describe
-from textbench.flows.plan.cell import Cell, Request, plan
+from textbench.flows.plan.cell import Cell, plan
+from textbench.flows.plan.request import Request
 from textbench.flows.results.index import Index
 from textbench.flows.results.runs import Run
 from textbench.flows.run.engine import sweep_id

@@ -5,6 +5,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +13,17 @@ import pytest
 from typer.testing import CliRunner
 
 from textbench.flows.cli import app
-from textbench.flows.cli.curve import BUDGETS, curve, fitted, plan_and_check
-from textbench.flows.cli.own import own_options
+from textbench.flows.cli.curve import checked, curve
+from textbench.flows.cli.options import own_options
 from textbench.flows.cli.query import query
 from textbench.flows.cli.run import run
-from textbench.flows.cli.sweep import require_data
+from textbench.flows.cli.runner import require_data
 from textbench.flows.cli.terms import terms
 from textbench.flows.explain.lsa_query import Question, ask
 from textbench.flows.explain.terms import Question as TermsQuestion
 from textbench.flows.explain.terms import ask as ask_terms
-from textbench.flows.plan.cell import Request, plan
-from textbench.flows.plan.suites import Part
+from textbench.flows.plan.cell import plan
+from textbench.flows.plan.request import BUDGETS, LabelBudgetRequest, Request
 from textbench.tasks import InputError
 from textbench.tasks.storage import isolate
 from textbench.tasks.storage.store import Store
@@ -90,9 +91,6 @@ def test_options_of_own_documents_need_them(command: str) -> None:
 def test_a_file_is_read_once_to_digest_and_once_to_ingest(
     here: None, documents: Path, tmp_path: Path
 ) -> None:
-    import os
-
-    os.utime(documents, (1e9, 1e9))  # a file just written may be written again, and is not relied on
     request = Request([], ["tfidf", "lsi"], own=options(documents))
     require_data(tmp_path, plan(request))
     store = Store(tmp_path / "store")
@@ -114,10 +112,10 @@ def test_bad_documents_stop_every_command_before_anything(
     path = tmp_path / "bad.csv"
     path.write_text(content)
     own, home = {"path": str(path), "separator": ";"}, tmp_path / "home"
-    part = Part(Request([], ["tfidf"], own=own), False, (2,), 1, False)
+    asked = LabelBudgetRequest([], ["tfidf"], own=own, budgets=[2], draws=1)
     for command in (
-        lambda: require_data(home, plan(part.request)),
-        lambda: plan_and_check(home, part),
+        lambda: require_data(home, plan(Request([], ["tfidf"], own=own))),
+        lambda: checked(home, asked),
         lambda: ask(Question("", "a", own=own), Store(home / "store")),
         lambda: ask_terms(TermsQuestion(["a"], "", "compressive", own=own), Store(home / "store")),
     ):
@@ -147,38 +145,37 @@ def test_own_documents_are_asked(here: None, documents: Path, tmp_path: Path) ->
 
 
 def test_curves_of_own_documents_are_planned(here: None, documents: Path, tmp_path: Path) -> None:
-    part = Part(Request([], ["tfidf"], own=options(documents)), False, (4, 8), 2, False)
-    cells = plan_and_check(tmp_path, part)
-    assert [(cell.dataset, cell.request.labels["budget"]) for cell in cells] == [
+    asked = LabelBudgetRequest([], ["tfidf"], own=options(documents), budgets=[4, 8], draws=2)
+    assert [(cell.dataset, cell.request.labels["budget"]) for cell in plan(checked(tmp_path, asked))] == [
         ("my-data-v2", b) for b in (4, 8) * 2
     ]
     with pytest.raises(
         InputError, match="has no 'mapp' on my-data-v2, where a document has one label; did you mean"
     ):
-        plan_and_check(tmp_path, part, "mapp")
+        checked(tmp_path, asked, "mapp")
     with pytest.raises(InputError, match="my-data-v2 has 20 training documents, got 21"):
-        plan_and_check(tmp_path, Part(part.request, False, (21,), 1, False))
+        checked(tmp_path, replace(asked, budgets=[21]))
 
 
 def test_budgets_that_nobody_asked_for_are_cut_to_the_documents(
     here: None, documents: Path, tmp_path: Path
 ) -> None:
-    request = Request([], ["tfidf"], own=options(documents))
+    request = LabelBudgetRequest([], ["tfidf"], own=options(documents), draws=1)
     for budgets, expected in (
-        (BUDGETS, (20,)),
-        ((4, 8), (4, 8)),
-        ((4, 20), (4, 20)),
-        ((4, 19, 30, 40), (4, 19, 20)),
+        (BUDGETS, [20]),
+        ([4, 8], [4, 8]),
+        ([4, 20], [4, 20]),
+        ([4, 19, 30, 40], [4, 19, 20]),
     ):
-        part = fitted(tmp_path, Part(request, False, budgets, 1, False))
-        assert part.budgets == expected
-        assert len(plan_and_check(tmp_path, part)) == len(expected)
+        asked = checked(tmp_path, replace(request, budgets=budgets), may_cut=True)
+        assert asked.budgets == expected
+        assert len(plan(checked(tmp_path, asked))) == len(expected)
 
 
 def test_a_curve_refuses_its_metric_before_its_budgets(here: None, documents: Path, tmp_path: Path) -> None:
-    part = Part(Request([], ["tfidf"], own=options(documents)), False, (21,), 1, False)
+    asked = LabelBudgetRequest([], ["tfidf"], own=options(documents), budgets=[21])
     with pytest.raises(InputError, match="has no 'mapp' on my-data-v2"):
-        plan_and_check(tmp_path, part, "mapp")
+        checked(tmp_path, asked, "mapp")
 
 
 def test_a_query_needs_one_library(documents: Path) -> None:

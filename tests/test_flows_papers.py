@@ -17,8 +17,8 @@ import pytest
 from textbench.flows import papers
 from textbench.flows.papers import Done, Exhibit, done, exhibits, show
 from textbench.flows.papers.dcot import exhibits as dcot
-from textbench.flows.plan.cell import Cell, Request, plan
-from textbench.flows.plan.learning_curves import plan_curves
+from textbench.flows.plan.cell import Cell, plan
+from textbench.flows.plan.request import Request
 from textbench.flows.plan.suites import Part, suites
 from textbench.flows.plots import style
 from textbench.flows.results.rows import row
@@ -67,7 +67,6 @@ def planned_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("textbench.flows.plan.cell.plan", kept(plan))
-        patch.setattr("textbench.flows.plan.learning_curves.plan_curves", kept(plan_curves))
         yield
 
 
@@ -268,7 +267,7 @@ def test_words_are_reconstructed_by_the_stored_model(tmp_path: Path, monkeypatch
     )
     request = Request(["r8"], ["dcot(n_layers=1)"], rule="letters-stop-stem")
     cells = plan(request)
-    part = Done(Part(request, timed=True), cells, [])
+    part = Done(Part(request), cells, [])
     assert dcot.figure_2(tmp_path, part) is None
     Store(tmp_path / "store", isolated=False).ensure(cells[0].references["featurize"])
     exhibit = dcot.figure_2(tmp_path, part)
@@ -331,19 +330,19 @@ def test_a_suite_ends_with_what_its_paper_shows(
 ) -> None:
     from textbench.flows.plan.suites import parts
 
-    suite = importlib.import_module("textbench.flows.cli.suite")
-    for name in ("run_cells", "run_curves", "plan_and_check"):
-        monkeypatch.setattr(suite, name, lambda *_: [])
+    sweep = importlib.import_module("textbench.flows.cli.run")  # the package has a function of that name
+    monkeypatch.setattr(sweep, "run_request", lambda *_: 0)
+    monkeypatch.setattr(sweep, "checked", lambda home, request: request)
     for name in ("require_data", "print_plan"):
-        monkeypatch.setattr(suite, name, lambda *_: None)
+        monkeypatch.setattr(sweep, name, lambda *_: None)
     monkeypatch.setattr(papers, "show", lambda home, suite: [f"{home / suite}"])
     whole = parts("dcot")
-    assert suite.run_suite(tmp_path, whole, False, False) == 0
+    assert sweep.run_suite(tmp_path, whole, False, False) == 0
     assert capsys.readouterr().out == f"{tmp_path / 'dcot'}\n"
-    suite.run_suite(tmp_path, whole, False, True)
+    sweep.run_suite(tmp_path, whole, False, True)
     out, told = capsys.readouterr()
     assert (out, told.splitlines()[-1]) == ("", f"{tmp_path / 'dcot'}")
-    suite.run_suite(tmp_path, whole, True, False)
+    sweep.run_suite(tmp_path, whole, True, False)
     out, told = capsys.readouterr()
     assert str(tmp_path) not in out + told
 

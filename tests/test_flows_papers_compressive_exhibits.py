@@ -15,8 +15,9 @@ from textbench.flows.papers.compressive import derived as plans
 from textbench.flows.papers.compressive import exhibits
 from textbench.flows.papers.compressive import results as figures
 from textbench.flows.papers.compressive.answers import METRICS
-from textbench.flows.plan.cell import Request, plan
+from textbench.flows.plan.cell import plan
 from textbench.flows.plan.derived import DerivedArtifact, plan_derived
+from textbench.flows.plan.request import DerivedRequest, Request
 from textbench.flows.plan.suites import parts
 from textbench.flows.referee.ledger import _missing, _record, judge
 from textbench.flows.referee.measurement import Results
@@ -98,9 +99,9 @@ def picture(exhibit: Any, folder: Path) -> str:
 
 
 def test_the_suite_plans_its_pieces_once_each_in_stages_that_are_there() -> None:
-    suite = [part for part in parts("compressive") if part.pieces]
-    planned = [piece for part in suite for piece in plan_derived(part.request, part.pieces)]
-    assert {name for part in suite for name in part.pieces} == plans.PLANS.keys()
+    suite = [part.request for part in parts("compressive") if isinstance(part.request, DerivedRequest)]
+    planned = [piece for request in suite for piece in plan_derived(request)]
+    assert {name for request in suite for name in request.pieces} == plans.PLANS.keys()
     # The compressed features of figure 2 are the end of a line of figure 4.
     assert len({piece.key for piece in planned}) == len(planned) - 1
     assert {stage for piece in planned for stage in piece.references} <= STAGES.keys()

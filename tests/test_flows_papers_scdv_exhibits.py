@@ -24,8 +24,9 @@ from textbench.flows.papers import Exhibit
 from textbench.flows.papers.scdv import exhibits
 from textbench.flows.papers.scdv.answers import PRINTED, nearest_topic
 from textbench.flows.papers.scdv.learned import _n_topics
-from textbench.flows.plan.cell import Cell, Request, plan
+from textbench.flows.plan.cell import Cell, plan
 from textbench.flows.plan.derived import DerivedArtifact, plan_derived
+from textbench.flows.plan.request import DerivedRequest, Request
 from textbench.flows.plan.suites import parts
 from textbench.flows.referee.ledger import record
 from textbench.tasks.derived.polysemy import PUBLISHED
@@ -134,7 +135,7 @@ def make_pieces(home: Path) -> None:
     store, call = Store(home / "store", isolated=False), textbench.tasks.storage.store._call
     with pytest.MonkeyPatch.context() as patch:
         for part in parts("scdv"):
-            for piece in plan_derived(part.request, part.pieces) if part.pieces else ():
+            for piece in plan_derived(part.request) if isinstance(part.request, DerivedRequest) else ():
                 if piece.seed > 1:
                     continue
                 patch.setattr(textbench.tasks.storage.store, "_call", lambda name, job: write_corpus(job))

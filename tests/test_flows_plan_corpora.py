@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
 from tests.made_runs import one_label
-from textbench.flows.plan.cell import Request, estimate, plan
+from textbench.flows.plan.cell import estimate, plan
 from textbench.flows.plan.corpora import choose_datasets, documents_in, newest, told_apart
+from textbench.flows.plan.request import Request
 from textbench.flows.referee.measurement import Results
 from textbench.flows.results.comparison import runs_of_methods
 from textbench.flows.results.index import Index

@@ -5,30 +5,33 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.commands import textbench
-from textbench.flows.cli.pieces import print_pieces
-from textbench.flows.plan.cell import Request, plan
+from textbench.flows.cli.summary import print_plan
+from textbench.flows.plan.cell import plan
 from textbench.flows.plan.derived import MADE, plan_derived
+from textbench.flows.plan.request import DerivedRequest
 from textbench.flows.plan.suites import Part, parts
 from textbench.flows.referee.measurement import is_random
 from textbench.tasks import InputError, catalogue, stages
 
 SMALL = "word_vectors__epochs=1, word_vectors__vector_size=10"
-ASKED = Request(["r8"], [f"scdv(n_clusters=5, {SMALL})"], (0, 1), name="small")
+ASKED = DerivedRequest(
+    ["r8"], [f"scdv(n_clusters=5, {SMALL})"], (0, 1), name="small", pieces=["topics", "values"]
+)
 RUN = """
 import json, sys
 from pathlib import Path
-from textbench.flows.plan.cell import Request, plan
-from textbench.flows.cli.pieces import run_pieces
-from textbench.flows.plan.suites import Part
-asked, pieces, home = json.loads(sys.argv[1])
+from textbench.flows.cli.runner import run_flow
+from textbench.flows.plan.request import DerivedRequest
+asked, home = json.loads(sys.argv[1])
 if __name__ == "__main__":
-    run_pieces(Path(home), Part(Request(**asked), pieces=tuple(pieces)), True)
+    run_flow(Path(home), DerivedRequest(**asked), as_json=True)
 """
 
 
@@ -40,9 +43,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     textbench("down", home=folder)
 
 
-def run(home: Path, request: Request, *pieces: str) -> list[dict[str, Any]]:
-    asked = {name: getattr(request, name) for name in ("datasets", "methods", "seeds", "protocol", "name")}
-    command = [sys.executable, "-c", RUN, json.dumps([asked, pieces, str(home)])]
+def run(home: Path, request: DerivedRequest) -> list[dict[str, Any]]:
+    command = [sys.executable, "-c", RUN, json.dumps([asdict(request), str(home)])]
     environment = {"TEXTBENCH_HOME": str(home)}
     done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
@@ -52,37 +54,37 @@ def run(home: Path, request: Request, *pieces: str) -> list[dict[str, Any]]:
 
 def test_pieces_are_prefect_tasks_that_are_cached_and_resumed(home: Path) -> None:
     """Two seeds train vectors of their own; what is there is not made again, what is lost is."""
-    rows = run(home, ASKED, "topics", "values")
+    rows = run(home, ASKED)
     assert [(row["seed"], row["stage"], row["cached"], row["error"]) for row in rows] == [
         (seed, stage, False, None) for seed in (0, 1) for stage in ("topics", "values")
     ]
     store = home / "store"
     assert len(list((store / "word_vectors").glob("*/meta.json"))) == 2
     assert not (store / "tune").exists()
-    planned = plan_derived(ASKED, ["topics", "values"])
+    planned = plan_derived(ASKED)
     lost = store / "topics" / planned[0].key
     for path in lost.iterdir():
         path.unlink()
     lost.rmdir()
-    again = run(home, ASKED, "topics", "values")
+    again = run(home, ASKED)
     assert [row["cached"] for row in again] == [False, True, True, True]
     assert json.loads((lost / "topics.json").read_text("utf-8"))["n_documents"] == 5485
 
 
 def test_a_piece_that_fails_fails_alone(home: Path) -> None:
     """Bags of vectors have hard clusters and no topics."""
-    bags = Request(["r8"], [f"bowv(n_clusters=5, {SMALL})"], (0,), name="small")
-    (row,) = run(home, bags, "topics")
+    bags = DerivedRequest(["r8"], [f"bowv(n_clusters=5, {SMALL})"], (0,), name="small", pieces=["topics"])
+    (row,) = run(home, bags)
     assert "bowv has neither" in row["error"]
 
 
 def test_a_plan_says_what_is_stored(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    part = Part(Request(["r8"], ["lda"]), pieces=("topics",))
-    print_pieces(home, part, True)
+    planned = plan_derived(DerivedRequest(["r8"], ["lda"], pieces=["topics"]))
+    print_plan(home, planned, True)
     (line,) = capsys.readouterr().out.splitlines()
     wanted = {"dataset": "r8", "method": "lda", "protocol": "honest", "seed": 0}
     assert json.loads(line) == wanted | {"stage": "topics", "stored": False}
-    print_pieces(home, part, False)
+    print_plan(home, planned, False)
     assert capsys.readouterr().out == "r8 lda seed 0: topics: to be made\n"
 
 
@@ -91,16 +93,16 @@ def test_every_piece_is_a_stage() -> None:
 
 
 @pytest.mark.parametrize(
-    ("request_", "names", "message"),
+    ("request_", "message"),
     [
-        (Request(["r8"], ["scdv"]), ["topic"], "did you mean topics"),
-        (Request(["r8"], ["nb"]), ["topics"], "features of a method at fixed settings, got nb"),
-        (Request(["r8"], ["scdv"], trials=3), ["topics"], "got scdv with 3 trials"),
+        (DerivedRequest(["r8"], ["scdv"], pieces=["topic"]), "did you mean topics"),
+        (DerivedRequest(["r8"], ["nb"], pieces=["topics"]), "features of a method at fixed settings, got nb"),
+        (DerivedRequest(["r8"], ["scdv"], trials=3, pieces=["topics"]), "got scdv with 3 trials"),
     ],
 )
-def test_bad_input_is_refused_in_one_line(request_: Request, names: list[str], message: str) -> None:
+def test_bad_input_is_refused_in_one_line(request_: DerivedRequest, message: str) -> None:
     with pytest.raises(InputError, match=message) as caught:
-        plan_derived(request_, names)
+        plan_derived(request_)
     assert "\n" not in str(caught.value)
 
 
@@ -110,8 +112,8 @@ def test_one_seed_of_every_row_comes_first_then_five_then_sweeps() -> None:
     def kind(part: Part) -> int:
         """0 one seed of the rows, 1 five seeds, 2 the sweeps of one parameter, 3 what is timed."""
         swept = all(catalogue.parse_method(method)[1] for method in part.request.methods)
-        is_sweep = swept and not part.pieces and len(part.request.methods) > 1
-        return 3 if part.timed else 2 if is_sweep else 1 if len(part.request.seeds) == 5 else 0
+        is_sweep = swept and not part.is_derived and len(part.request.methods) > 1
+        return 3 if part.is_timed else 2 if is_sweep else 1 if len(part.request.seeds) == 5 else 0
 
     kinds = [kind(part) for part in suite]
     assert kinds == sorted(kinds)
@@ -121,7 +123,7 @@ def test_one_seed_of_every_row_comes_first_then_five_then_sweeps() -> None:
         return {
             (dataset, method, part.request.protocol)
             for part, found in zip(suite, kinds, strict=True)
-            if found == wanted and not part.pieces
+            if found == wanted and not part.is_derived
             for dataset in part.request.datasets
             for method in part.request.methods
         }
@@ -134,7 +136,7 @@ def test_a_seed_of_a_data_set_trains_its_word_vectors_once() -> None:
     """Rows, topics, senses and sweeps over clusters and thresholds share a training."""
     trained = set()
     for part in parts("scdv"):
-        if part.request.datasets == ["20ng"] and part.request.protocol == "faithful" and not part.timed:
+        if part.request.datasets == ["20ng"] and part.request.protocol == "faithful" and not part.is_timed:
             for cell in plan(part.request):
                 if "word_vectors__" not in cell.method:
                     stages = list(cell.references)

@@ -16,7 +16,8 @@ from textbench.flows.cli import forecast, progress
 from textbench.flows.cli.forecast import Forecast
 from textbench.flows.cli.progress import MOST_LINES, Progress
 from textbench.flows.cli.voice import VOICE, Voice
-from textbench.flows.plan.cell import Cell, Request, estimate
+from textbench.flows.plan.cell import Cell, estimate
+from textbench.flows.plan.request import Request
 from textbench.tasks.storage.locks import locked
 from textbench.tasks.storage.recipe import Reference
 from textbench.tasks.storage.store import Store
@@ -136,7 +137,7 @@ def test_a_pipe_gets_a_line_a_cell_with_its_budget_and_draw() -> None:
         for one in cells:
             start(one)
             end(one)
-        assert len(made.rows()) == 2
+        assert made.n_ended == 2
     assert out.getvalue().splitlines() == [
         f"[1/2] r8 {LONG} seed 0, 100 labels, draw 0: done",
         f"[2/2] r8 {LONG} seed 1, 100 labels, draw 1: done",

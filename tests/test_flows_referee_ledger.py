@@ -1,5 +1,6 @@
 """The ledger of claims on made runs: what is measured, what is judged, and what is run."""
 
+import importlib
 import json
 import math
 from pathlib import Path
@@ -16,7 +17,8 @@ from textbench.evaluation.claims.published import METHODS, read_claims
 from textbench.evaluation.metrics.single_label import per_class
 from textbench.evaluation.probes.tuning import choose_c, score_classifier
 from textbench.flows.cli.claims import claims as command
-from textbench.flows.plan.cell import Request, plan
+from textbench.flows.plan.cell import plan
+from textbench.flows.plan.request import Request
 from textbench.flows.referee.ledger import choose, ledger, read_measured, requests
 from textbench.tasks import InputError, catalogue
 
@@ -235,16 +237,16 @@ def test_what_is_missing_is_run_one_seed_first(tmp_path: Path, monkeypatch: pyte
     }
     monkeypatch.setattr(catalogue, "methods", lambda: known)
     one, more, last = requests(ledger(tmp_path, wanted))
-    assert (one[0].datasets, one[0].methods, one[0].seeds) == (["20ng"], ["lsi", "counts"], [0])
-    assert (one[0].protocol, one[0].paper, one[1]) == ("faithful", "scdv-2017", False)
-    assert (more[0].methods, more[0].seeds) == (["lsi"], [1, 2, 3, 4])
-    assert (last[0].datasets, last[0].paper, last[0].seeds, last[1]) == (
+    assert (one.datasets, one.methods, one.seeds) == (["20ng"], ["lsi", "counts"], [0])
+    assert (one.protocol, one.paper, one.timed) == ("faithful", "scdv-2017", False)
+    assert (more.methods, more.seeds) == (["lsi"], [1, 2, 3, 4])
+    assert (last.datasets, last.paper, last.seeds, last.timed) == (
         ["reuters65"],
         "dcot-2012",
         [0, 1, 2],
         True,
     )
-    assert set(last[0].methods) == {"tfidf", "lsi", "binary"}
+    assert set(last.methods) == {"tfidf", "lsi", "binary"}
 
 
 def test_nothing_is_run_again(tmp_path: Path) -> None:
@@ -254,8 +256,8 @@ def test_nothing_is_run_again(tmp_path: Path) -> None:
 
 def test_trials_are_asked_for(tmp_path: Path) -> None:
     one_label(tmp_path, "20ng", "counts", TARGET, BOW, **FAITHFUL)
-    ((request, is_timed),) = requests(ledger(tmp_path, choose("scdv-2017/table-1/bow")), trials=10)
-    assert (request.trials, request.methods, is_timed) == (10, ["counts"], False)
+    (request,) = requests(ledger(tmp_path, choose("scdv-2017/table-1/bow")), trials=10)
+    assert (request.trials, request.methods, request.timed) == (10, ["counts"], False)
 
 
 PROTOCOLS = [
@@ -303,12 +305,13 @@ def test_run_computes_what_is_missing_and_prints_the_ledger_alone(
 ) -> None:
     asked = []
 
-    def run_cells(home: Path, request: Request, *others: Any) -> list[dict[str, Any]]:
+    def run_flow(home: Path, request: Request, **_: Any) -> tuple[list[dict[str, Any]], None]:
         print("rows of cells")
         asked.append(request)
-        return [one_label(home, "20ng", "counts", TARGET, BOW, **FAITHFUL)]
+        return [one_label(home, "20ng", "counts", TARGET, BOW, **FAITHFUL)], None
 
-    monkeypatch.setattr("textbench.flows.cli.sweep.run_cells", run_cells)
+    command = importlib.import_module("textbench.flows.cli.claims")  # the package has a function of that name
+    monkeypatch.setattr(command, "run_flow", run_flow)
     id_ = "scdv-2017/table-1/bow/accuracy"
     (row,) = [json.loads(line) for line in run(id_, "--run", "--json").splitlines()]
     assert (row["id"], row["measured"]["basis"]) == (id_, "documents")
@@ -316,7 +319,7 @@ def test_run_computes_what_is_missing_and_prints_the_ledger_alone(
     run(id_, "--run", "--record")
     assert len(asked) == 1  # nothing was missing
     assert list(read_measured()) == [id_]
-    monkeypatch.setattr("textbench.flows.cli.sweep.run_cells", lambda *_: [{"error": "it failed"}])
+    monkeypatch.setattr(command, "run_flow", lambda *_, **__: ([{"error": "it failed"}], None))
     run("cfl-2013/table-1/20newsgroups/naive-bayes", "--run", code=1)
 
 

@@ -9,7 +9,8 @@ import pytest
 
 from textbench.evaluation.claims.published import PROBES, read_claims
 from textbench.evaluation.probes.catalogue import build_probe
-from textbench.flows.plan.cell import Request, plan
+from textbench.flows.plan.cell import plan
+from textbench.flows.plan.request import Request
 from textbench.flows.referee import recorded_audits
 from textbench.flows.referee.ledger import COLUMNS, MEASURED, _ceilings, choose, ledger
 from textbench.tasks import catalogue, featurize, ingest

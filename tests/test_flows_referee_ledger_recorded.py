@@ -10,8 +10,9 @@ import pytest
 import textbench.flows.referee.recorded
 from tests.made_runs import FAITHFUL, empty_record, entry, one_label
 from textbench.evaluation.claims.published import METHODS
-from textbench.flows.plan.cell import Request, plan
+from textbench.flows.plan.cell import plan
 from textbench.flows.plan.derived import plan_derived
+from textbench.flows.plan.request import DerivedRequest, Request
 from textbench.flows.referee.ledger import Entry, choose, ledger, read_measured, record
 
 TARGET = [0, 1, 2] * 10
@@ -92,6 +93,8 @@ def test_the_key_of_today_is_that_of_the_plan() -> None:
     row = one | {"request": asdict(replace(asked, seeds=[0]))}
     assert textbench.flows.referee.recorded._key_now(row, 3) == cell.key
     assert textbench.flows.referee.recorded._key_now(row, 4) != cell.key
-    (piece,) = plan_derived(replace(asked, methods=["lda(n_topics=80)"]), ["topics"])
+    (piece,) = plan_derived(
+        DerivedRequest(**asdict(replace(asked, methods=["lda(n_topics=80)"])), pieces=["topics"])
+    )
     row = one | {"method": "lda(n_topics=80)", "stage": "topics"}
     assert textbench.flows.referee.recorded._key_now(row, 3) == piece.key

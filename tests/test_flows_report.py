@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from tests import made_runs
-from textbench.flows.plan.cell import Request
-from textbench.flows.plan.learning_curves import plan_curves
+from textbench.flows.plan.cell import plan
+from textbench.flows.plan.request import LabelBudgetRequest
 from textbench.flows.plots.costs import front
 from textbench.flows.referee import recorded_audits
 from textbench.flows.referee.held import PLAIN
@@ -529,12 +529,14 @@ def test_the_command_of_a_line_makes_all_runs_of_a_curves_budget(tmp_path: Path)
     told = []
     for line in (dict(zip([name for name, _ in table.headings], row, strict=True)) for row in table.rows):
         words = shlex.split(line["command"].text)
-        asked = dict(zip(words[2::2], words[3::2], strict=True)) if "--stratified" not in words else {}
-        asked = asked or dict(zip(words[3::2], words[4::2], strict=True))
-        request = Request([asked["--dataset"]], [asked["--method"]], [int(asked["--seed"])])
         stratified = "--stratified" in words
-        cells = plan_curves(request, [int(asked["--budgets"])], int(asked["--draws"]), stratified=stratified)
-        planned = [(cell.seed, cell.request.labels) for cell in cells]
+        plain = [word for word in words if word != "--stratified"]
+        asked = dict(zip(plain[2::2], plain[3::2], strict=True))
+        request = LabelBudgetRequest(
+            [asked["--dataset"]], [asked["--method"]], [int(asked["--seed"])], stratified=stratified,
+            budgets=[int(asked["--budgets"])], draws=int(asked["--draws"]),
+        )  # fmt: skip
+        planned = [(cell.seed, cell.request.labels) for cell in plan(request)]
         own = [rows[key] for key in line["keys"].value.split()]
         assert all((row["seed"], row["request"]["labels"]) in planned for row in own)
         told.append(line["labels"].text)

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from textbench.flows.benchmark import SweepRecorder
-from textbench.flows.plan.cell import Cell, Request
+from textbench.flows.plan.cell import Cell
+from textbench.flows.plan.request import Request
 from textbench.flows.results import winner
 from textbench.flows.results.index import Index
 from textbench.flows.results.rows import row

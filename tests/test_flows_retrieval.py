@@ -17,8 +17,9 @@ from tests.commands import textbench
 from tests.test_tasks_retrieve import collection
 from textbench.evaluation.metrics.ranked_retrieval import MEASURES, read_run
 from textbench.flows.cli import app
+from textbench.flows.plan.request import RetrievalRequest
 from textbench.flows.results.ranking_tables import HEADINGS, render
-from textbench.flows.results.rankings import Request, compare, plan, result_row, row
+from textbench.flows.results.rankings import compare, plan, result_row, row
 from textbench.tasks import InputError
 from textbench.tasks.storage.store import Store
 
@@ -55,9 +56,9 @@ def options(folder: Path) -> list[str]:
 
 def test_own_collections_are_called_after_their_folder_or_as_asked(tmp_path: Path) -> None:
     files = own(named(tmp_path / "wings"))
-    cells = plan(Request([], ["lm"], own=files))
+    cells = plan(RetrievalRequest([], ["lm"], own=files))
     assert [cell.dataset for cell in cells] == ["own-wings"]
-    assert plan(Request([], ["lm"], own=files | {"name": "cranfield"}))[0].dataset == "own-cranfield"
+    assert plan(RetrievalRequest([], ["lm"], own=files | {"name": "cranfield"}))[0].dataset == "own-cranfield"
 
 
 def test_the_report_keeps_collections_of_one_name_apart(tmp_path: Path) -> None:
@@ -68,7 +69,7 @@ def test_the_report_keeps_collections_of_one_name_apart(tmp_path: Path) -> None:
     first, second = own(named(tmp_path / "a" / "docs")), own(named(tmp_path / "b" / "docs"))
     Path(second["qrels"]).write_text("q0 0 d1 1\n")
     for number, files in enumerate((first, second)):
-        cell = plan(Request([], ["bm25"], trials=0, own=files))[0]
+        cell = plan(RetrievalRequest([], ["bm25"], trials=0, own=files))[0]
         metrics = store.open(cell.references["evaluate"]).json("metrics")
         record = {"metrics": metrics, "created": f"2026-01-0{number + 1}", "run_id": None}
         (home / "retrieval").mkdir(exist_ok=True)
@@ -93,7 +94,7 @@ def test_collections_are_told_apart_on_the_terminal_and_one_content_has_one_name
     store = Store(home / "store", isolated=False)
     (home / "retrieval").mkdir(parents=True)
     files = own(named(tmp_path / "docs"))
-    requests = [Request([], [ranker], trials=0, own=files | {"name": name})
+    requests = [RetrievalRequest([], [ranker], trials=0, own=files | {"name": name})
                 for name, ranker in (("old", "bm25"), ("new", "bm25"), ("new", "lm"))]  # fmt: skip
     for created, cell in enumerate(plan(request)[0] for request in requests):
         metrics = store.open(cell.references["evaluate"]).json("metrics")
@@ -107,11 +108,11 @@ def test_collections_are_told_apart_on_the_terminal_and_one_content_has_one_name
     ]
     first = plan(requests[1])[0]
     Path(files["qrels"]).write_text("q0 0 d1 1\n")
-    second = plan(requests[1])[0]
+    second = plan(replace(requests[1]))[0]
     store.ensure(second.references["ingest"])
     for cell in (first, second):
         assert shown_name(cell, store) == f"own-new-{cell.references['ingest'].params['digest'][:12]}"
-    plain = plan(Request(["cranfield"], ["bm25"]))[0]
+    plain = plan(RetrievalRequest(["cranfield"], ["bm25"]))[0]
     assert shown_name(plain, store) == "cranfield"
 
 
@@ -148,7 +149,7 @@ def test_a_report_of_search_alone_has_no_chapter_on_what_was_not_run(
 
 
 def test_the_plan_has_a_cell_for_each_ranker_collection_and_seed(tmp_path: Path) -> None:
-    cells = plan(Request(["cranfield"], ["lm", "lm+lsi", "lm"], [0, 1], own=own(tmp_path)))
+    cells = plan(RetrievalRequest(["cranfield"], ["lm", "lm+lsi", "lm"], [0, 1], own=own(tmp_path)))
     assert len({cell.key for cell in cells}) == len(cells) == 8
     assert {cell.dataset for cell in cells} == {"cranfield", f"own-{tmp_path.name}"}
     assert "featurize" in cells[2].references and "featurize" not in cells[0].references
@@ -156,7 +157,8 @@ def test_the_plan_has_a_cell_for_each_ranker_collection_and_seed(tmp_path: Path)
 
 def test_faithful_tunes_nothing() -> None:
     honest, faithful = (
-        plan(Request(["cacm"], ["lm"], protocol=protocol, trials=9))[0] for protocol in ("honest", "faithful")
+        plan(RetrievalRequest(["cacm"], ["lm"], protocol=protocol, trials=9))[0]
+        for protocol in ("honest", "faithful")
     )
     assert (honest.trials, honest.settings["n_folds"]) == (9, 5)
     assert (faithful.trials, faithful.settings["n_folds"]) == (0, 1)
@@ -168,23 +170,23 @@ def test_faithful_tunes_nothing() -> None:
     [
         ({"collections": ["cranfeld"]}, "there is no collection 'cranfeld'; did you mean cranfield"),
         ({"rankers": ["lmm"]}, "there is no ranker 'lmm'"),
-        ({"judgments": "all"}, "there is no policy of judgments 'all'"),
-        ({"n_folds": 1}, "--folds must be at least 2, got 1"),
-        ({"trials": -1}, "--trials must be at least 0, got -1"),
+        ({"judgments": "all"}, "judgments must be 'positive' or 'nonzero', got 'all'"),
+        ({"n_folds": 1}, "n_folds must be at least 2, got 1"),
+        ({"trials": -1}, "trials must be at least 0, got -1"),
         ({"rule": "lettres"}, "there is no token rule 'lettres'; did you mean letters"),
         ({"seeds": []}, "at least one collection, one ranker and one seed"),
     ],
 )
 def test_bad_requests(change: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as caught:
-        plan(Request(**({"collections": ["cranfield"], "rankers": ["lm"]} | change)))
+        plan(RetrievalRequest(**({"collections": ["cranfield"], "rankers": ["lm"]} | change)))
     assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--protocol", "fair"], "--protocol must be honest or faithful, got 'fair'"),
+        (["--protocol", "fair"], "--protocol must be 'honest' or 'faithful', got 'fair'"),
         (["--seeds", "0"], "--seeds must lie in 1 .. 1000, got 0"),
         (["--format", "trec"], "--format and --fields describe your own collection and need --documents"),
         (["--name", "mine"], "--name names your own collection and needs --documents"),
@@ -249,7 +251,7 @@ def test_from_end_to_end(tmp_path: Path) -> None:
 
 def computed(tmp_path: Path, rankers: list[str], seeds: list[int]) -> tuple[list[Any], Store]:
     store = Store(tmp_path / "store", isolated=False)
-    cells = plan(Request([], rankers, seeds, trials=0, own=own(named(tmp_path / "documents"))))
+    cells = plan(RetrievalRequest([], rankers, seeds, trials=0, own=own(named(tmp_path / "documents"))))
     for cell in cells:
         store.ensure(cell.references["evaluate"])
     return cells, store
@@ -284,7 +286,7 @@ def test_files_of_other_runs_are_refused_before_anything_is_computed(tmp_path: P
     from textbench.flows.cli.retrieve import check_runs, write_runs
 
     store = Store(tmp_path / "store", isolated=False)
-    cells = plan(Request([], ["bm25", "lm"], [0], trials=0, own=own(named(tmp_path / "documents"))))
+    cells = plan(RetrievalRequest([], ["bm25", "lm"], [0], trials=0, own=own(named(tmp_path / "documents"))))
     store.ensure(cells[0].references["evaluate"])
     out = tmp_path / "out"
     check_runs(store, cells, out)  # nothing is there

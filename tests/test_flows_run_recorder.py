@@ -13,7 +13,8 @@ import pytest
 
 from textbench.flows import benchmark, label_budget, retrieval
 from textbench.flows.plan.base_cell import BaseCell
-from textbench.flows.plan.cell import Cell, Request
+from textbench.flows.plan.cell import Cell
+from textbench.flows.plan.request import Request
 from textbench.flows.results.index import Index
 from textbench.flows.results.rankings import Cell as Ranking
 from textbench.flows.results.rankings import row as ranking_row

@@ -10,7 +10,8 @@ import pytest
 
 from tests import plumbing
 from textbench.flows.plan.base_cell import BaseCell
-from textbench.flows.plan.cell import Request, plan
+from textbench.flows.plan.cell import plan
+from textbench.flows.plan.request import Request
 from textbench.flows.run import engine
 from textbench.flows.run.scheduler import Scheduler
 from textbench.tasks.sources import user_data

@@ -7,7 +7,8 @@ import pytest
 from tests.made_runs import one_label
 from textbench.flows.cli.summary import WIDTH, print_plan, print_summary
 from textbench.flows.cli.voice import VOICE
-from textbench.flows.plan.cell import Request, plan
+from textbench.flows.plan.cell import plan
+from textbench.flows.plan.request import Request
 
 PAGE = f"http://127.0.0.1:4200/runs/flow-run/{'0' * 36}"
 

@@ -19,7 +19,8 @@ from typer.testing import CliRunner
 
 from textbench.flows.cli import app
 from textbench.flows.explain.export import Model
-from textbench.flows.plan.cell import Request, plan
+from textbench.flows.plan.cell import plan
+from textbench.flows.plan.request import Request
 from textbench.flows.results.index import Index
 from textbench.flows.results.rows import result_row
 from textbench.flows.results.runs import Run

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from tests.own_documents import write
-from textbench.flows.plan.cell import Request, plan
+from textbench.flows.plan.cell import plan
+from textbench.flows.plan.request import Request
 from textbench.tasks import featurize
 from textbench.tasks.storage import definitions, recipe, shapes
 from textbench.tasks.storage.definitions import APART, PACKAGE, READ_BY_NAME, ROOMS, trace

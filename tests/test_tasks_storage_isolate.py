@@ -255,7 +255,7 @@ def _own_pid(_: int) -> int:
 
 STOPPED = """
 import multiprocessing, os, signal
-from textbench.flows.cli.start import stopped_by_hand
+from textbench.flows.cli.runner import stopped_by_hand
 
 queues = [multiprocessing.get_context("spawn").Queue() for _ in range(2)]  # as a local Dask cluster has them
 with stopped_by_hand():

@@ -17,7 +17,6 @@ from textbench.flows.cli.fetch import fetch
 from textbench.flows.cli.forget import forget
 from textbench.flows.cli.leaderboard import leaderboard
 from textbench.flows.cli.list import list_app
-from textbench.flows.cli.panels import in_panels
 from textbench.flows.cli.query import query
 from textbench.flows.cli.report import report
 from textbench.flows.cli.retrieve import retrieve
@@ -43,9 +42,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 COMMANDS = (run, curve, compare, claims, report, retrieve, query, terms, leaderboard, show, export, transform)
-LONG = (run, curve, retrieve)  # commands whose options are shown in groups
 for command in (*COMMANDS, check, fetch, doctor, up, down, status, send, forget):
-    app.command(command.__name__)(in_panels(command) if command in LONG else command)
+    app.command(command.__name__)(command)
 app.add_typer(list_app, name="list")
 app.add_typer(store_app, name="store")
 

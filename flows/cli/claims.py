@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from textbench.flows.cli.output import print_json
+from textbench.flows.cli.runner import run_flow, stopped_by_hand, use_data_dir
+from textbench.flows.plan.request import BenchmarkRequest
 from textbench.flows.tables.table import Datum, of_texts
 from textbench.flows.tables.terminal import print_table
 from textbench.flows.tables.words import counted
@@ -18,7 +20,6 @@ from textbench.tasks import InputError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from textbench.flows.plan.cell import Request
     from textbench.flows.referee.ledger import Entry
     from textbench.flows.referee.measurement import Measurement
 
@@ -63,7 +64,6 @@ def claims(
 
     Example: textbench claims scdv-2017/table-1/bow --run
     """
-    from textbench.flows.cli.start import use_data_dir
     from textbench.flows.referee.ledger import choose, ledger, requests
     from textbench.flows.referee.ledger import record as write
     from textbench.flows.run.workspace import home_folder
@@ -76,7 +76,7 @@ def claims(
     entries = ledger(home, chosen)
     n_failed = 0
     if run:
-        n_failed = sum(_run(home, request, timed) for request, timed in requests(entries, trials))
+        n_failed = sum(_run(home, request) for request in requests(entries, trials))
         entries = ledger(home, chosen)
     if record:
         n_written = write(home, entries)
@@ -92,22 +92,20 @@ def claims(
         raise typer.Exit(1)
 
 
-def _run(home: Path, request: "Request", timed: bool) -> int:
+def _run(home: Path, request: BenchmarkRequest) -> int:
     """Run the cells of a request that are missing, progress on standard error, and return how many failed."""
     import contextlib
     import io
 
-    from textbench.flows.cli.start import stopped_by_hand
-    from textbench.flows.cli.sweep import run_cells
     from textbench.flows.plan.cell import plan
     from textbench.flows.results.index import Index
 
-    cells, index = plan(request), Index(home)
-    if not timed and all(index.get(cell) for cell in cells):
+    index = Index(home)
+    if not request.timed and all(index.get(cell) for cell in plan(request)):
         return 0
     # The ledger is what this command prints.
     with stopped_by_hand(), contextlib.redirect_stdout(io.StringIO()):
-        rows = run_cells(home, request, cells, "threads", {"timed": timed}, True)
+        rows, _ = run_flow(home, request, as_json=True)
     return sum(row["error"] is not None for row in rows)
 
 

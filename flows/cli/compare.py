@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
@@ -18,7 +18,7 @@ from textbench.tasks import InputError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from textbench.flows.results.comparison import PairedTest, Ranking
+    from textbench.flows.results.comparison import Pair, Ranking
 
 LEVEL, SIGNIFICANT = 0.05, "*"
 COLUMNS = ("difference", "95 % interval", "p", "only one right", "McNemar p")
@@ -110,14 +110,14 @@ def _entrants(
     metric: str | None,
 ) -> Mapping[str, Any]:
     """Return what is compared, by data set. Raises InputError for options that do not go together."""
-    from textbench.flows.cli.request import PROTOCOLS
+    from textbench.flows.plan.request import Protocol
     from textbench.flows.results.comparison import runs_by_name, runs_of_methods
     from textbench.tasks import catalogue
 
     if metric is not None:
         catalogue.pick("metric", metric, KNOWN)
     if protocol is not None:
-        catalogue.pick("protocol", protocol, dict.fromkeys(PROTOCOLS))
+        catalogue.pick("protocol", protocol, dict.fromkeys(get_args(Protocol)))
     if seeds is not None and seeds < 1:
         raise InputError(f"--seeds must be at least 1, got {seeds}")
     if runs:
@@ -130,7 +130,7 @@ def _entrants(
     return runs_of_methods(home, datasets, methods, protocol or "honest", seeds)
 
 
-def _pairs_table(dataset: str, compared: "Sequence[PairedTest]") -> Table:
+def _pairs_table(dataset: str, compared: "Sequence[Pair]") -> Table:
     """Return the pairs of a data set as a table: significant ones are marked."""
     first = compared[0]
     factor = scale(first.metric)

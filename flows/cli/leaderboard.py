@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 
@@ -94,7 +94,7 @@ def leaderboard(
 
 
 def _check(metric: str | None, protocol: str | None, output: str, formats: Sequence[str]) -> None:
-    from textbench.flows.cli.request import PROTOCOLS
+    from textbench.flows.plan.request import Protocol
     from textbench.flows.results.metric_names import KNOWN
     from textbench.tasks.catalogue import pick
 
@@ -102,7 +102,7 @@ def _check(metric: str | None, protocol: str | None, output: str, formats: Seque
         pick("metric", metric, KNOWN)
     pick("format", output, dict.fromkeys(formats))
     if protocol is not None:
-        pick("protocol", protocol, dict.fromkeys(PROTOCOLS))
+        pick("protocol", protocol, dict.fromkeys(get_args(Protocol)))
 
 
 def _index_rows(home: Path) -> Sequence[Mapping[str, Any]]:

@@ -7,7 +7,7 @@ import json
 import logging
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -45,7 +45,7 @@ class Progress(logging.Handler):
 
     def __init__(
         self,
-        cells: "list[BaseCell]",
+        cells: "Sequence[BaseCell]",
         as_json: bool,
         expected: Mapping[str, float | None] | None = None,
         console: Console | None = None,
@@ -53,12 +53,11 @@ class Progress(logging.Handler):
         super().__init__(logging.DEBUG)
         self._planned = list(cells)
         self._cells = {cell.key: cell for cell in cells}
-        self._n_ended = 0
+        self.n_ended = 0
         self._out = sys.stdout if as_json else None
         self._console = console or Console(stderr=True)
         self._voice = VOICE.get()
         self.is_closed = False
-        self._rows: dict[str, dict[str, Any]] = {}
         self._steps: dict[str, Step] = {}
         self._said = ""
         self._begun = time.monotonic()
@@ -86,10 +85,6 @@ class Progress(logging.Handler):
     def say(self, text: str) -> None:
         """Show what is going on before the first cell."""
         self._said = text
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return the rows of the cells that ended, in the order of the plan."""
-        return [self._rows[cell.key] for cell in self._planned if cell.key in self._rows]
 
     def emit(self, record: logging.LogRecord) -> None:
         """Take one event of the flow or of the store."""
@@ -119,8 +114,7 @@ class Progress(logging.Handler):
 
     def _end(self, cell: str, record: logging.LogRecord) -> None:
         row: dict[str, Any] = record.row  # type: ignore[attr-defined]
-        self._rows[cell] = row
-        self._n_ended += 1
+        self.n_ended += 1
         self._steps.pop(cell, None)
         self._forecast.end(cell, 0.0 if row["cached"] else sum(row["seconds"].values()))
         if self._out and not self.is_closed:
@@ -130,11 +124,11 @@ class Progress(logging.Handler):
                 self.is_closed = True
         is_told = self._voice == "verbose" or (self._voice == "normal" and not self._console.is_terminal)
         if row["error"] or is_told:
-            self._print(f"[{self._n_ended}/{len(self._planned)}] {record.getMessage()}")
+            self._print(f"[{self.n_ended}/{len(self._planned)}] {record.getMessage()}")
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Give the bar with its figures, which always fit, and below it the cells under way, cut if need be."""
-        n_ended, n_cells = self._n_ended, len(self._planned)
+        n_ended, n_cells = self.n_ended, len(self._planned)
         left = self._forecast.remaining()
         counted = f"{n_ended}/{n_cells}"
         times = f"{_clock(time.monotonic() - self._begun)}, {'?' if left is None else _clock(left)} left"

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from textbench.flows.cli.options import one_data_set, own_options, takes
 from textbench.flows.cli.output import print_json
-from textbench.flows.cli.own import one_data_set, takes_own_data
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 N_SHOWN = 8  # terms of an explanation
 
 
-@takes_own_data
+@takes(own=own_options)
 def query(
     text: Annotated[str, typer.Argument(help="The words to look for.")],
     dataset: Annotated[

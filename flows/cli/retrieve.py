@@ -1,103 +1,105 @@
 """`textbench retrieve`: the flow `retrieval`."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from textbench.flows.cli.options import (
+    OUTPUT,
+    Address,
+    Engine,
+    Jobs,
+    options_of,
+    own_option,
+    read_engine,
+    takes,
+)
 from textbench.flows.cli.output import check_folder
-from textbench.flows.cli.request import Address, Engine, Fresh, Jobs
+from textbench.flows.cli.runner import run_flow, stopped_by_hand
 from textbench.flows.cli.voice import wrote
+from textbench.flows.plan.request import RetrievalRequest
 from textbench.tasks import InputError
 
 if TYPE_CHECKING:
-    from textbench.flows.results.rankings import Cell, Request
+    from textbench.flows.results.rankings import Cell
     from textbench.tasks.storage.store import Store
 
-PROTOCOLS = ("honest", "faithful")
 
-
-def retrieve(
-    collection: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--collection",
-            "-c",
-            help="cranfield, cacm, or irds:ID of an ir_datasets collection that is on this machine; repeat for more.",
-            show_default="cranfield and cacm",
-        ),
-    ] = None,
-    method: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--method",
-            "-m",
-            help="Ranker: bm25, lm, lm-linear, mb, METHOD (its cosine), lm+METHOD, mb+METHOD, lm+pv; repeat.",
-            show_default="all of Table 6 and baselines",
-        ),
-    ] = None,
+def own_collection(
     documents: Annotated[
         Path | None,
-        typer.Option(
-            help="Your own collection: a file or folder of documents. SMART: .I NAME, .T, .W. TREC: <DOC>. "
-            "JSON Lines: id, text, maybe title.",
-            show_default=False,
+        own_option(
+            "Your own collection: a file or folder of documents. SMART: .I NAME, .T, .W. TREC: <DOC>. "
+            "JSON Lines: id, text, maybe title."
         ),
     ] = None,
-    queries: Annotated[
-        Path | None, typer.Option(help="With --documents: the file of queries or topics.", show_default=False)
-    ] = None,
+    queries: Annotated[Path | None, own_option("With --documents: the file of queries or topics.")] = None,
     qrels: Annotated[
         Path | None,
-        typer.Option(
-            help="With --documents: the file of judgments. SMART: query document code, or two columns that are not "
-            "read. TREC: query iteration document code. JSON Lines: query, document, relevance.",
-            show_default=False,
+        own_option(
+            "With --documents: the file of judgments. SMART: query document code, or two columns that are not "
+            "read. TREC: query iteration document code. JSON Lines: query, document, relevance."
         ),
     ] = None,
-    format: Annotated[str, typer.Option(help="With --documents: auto, smart, trec or jsonl.")] = "auto",
+    format: Annotated[str, own_option("With --documents: auto, smart, trec or jsonl.", "auto")] = "auto",
     fields: Annotated[
-        str, typer.Option(help="With --documents: the parts of TREC topics to ask: title,desc,narr.")
+        str, own_option("With --documents: the parts of TREC topics to ask: title,desc,narr.", "title")
     ] = "title",
     name: Annotated[
-        str | None,
-        typer.Option(
-            help="With --documents: what to call the collection.", show_default="its documents' folder"
-        ),
+        str | None, own_option("With --documents: what to call the collection.", "its documents' folder")
     ] = None,
-    judgments: Annotated[
-        str,
-        typer.Option(help="positive: codes from 1 are relevant; nonzero: Cranfield's -1 too."),
-    ] = "positive",
-    protocol: Annotated[
-        str,
-        typer.Option(help="honest chooses parameters on other queries; faithful keeps those published."),
-    ] = "honest",
-    trials: Annotated[int, typer.Option(help="Settings tried; 0 ranks by the defaults.")] = 30,
-    folds: Annotated[int, typer.Option(help="Folds of queries that the choice is made over.")] = 5,
-    seeds: Annotated[int, typer.Option(help="Run seeds 0 .. N-1.")] = 1,
-    rule: Annotated[
-        str | None, typer.Option(help="Token rule, such as letters.", show_default="the collection's")
-    ] = None,
+) -> dict[str, Any] | None:
+    """Return the fields of `tasks.collections._user.OwnCollection` that are asked for, None without --documents.
+
+    Raises InputError for the other options without it, and for files that are missing.
+    """
+    given = {"--documents": documents, "--queries": queries, "--qrels": qrels}
+    if not any(given.values()):
+        if format != "auto" or fields != "title":
+            raise InputError("--format and --fields describe your own collection and need --documents")
+        if name is not None:
+            raise InputError("--name names your own collection and needs --documents")
+        return None
+    missing = [name for name, path in given.items() if path is None]
+    if missing:
+        raise InputError(f"your own collection needs {', '.join(given)}; {missing[0]} is missing")
+    parts = [part.strip() for part in fields.split(",") if part.strip()]
+    paths = {name.removeprefix("--"): str(path) for name, path in given.items()}
+    return paths | {"kind": format, "fields": parts} | ({} if name is None else {"name": name})
+
+
+@takes(asked=options_of(RetrievalRequest), own=own_collection)
+def retrieve(
+    asked: dict[str, Any],
+    own: dict[str, Any] | None,
+    engine: Engine = "threads",
+    address: Address = None,
+    jobs: Jobs = None,
     write: Annotated[
         Path | None,
-        typer.Option(help="Folder for the rankings and judgments in TREC's formats.", show_default=False),
+        typer.Option(
+            help="Folder for the rankings and judgments in TREC's formats.",
+            show_default=False,
+            rich_help_panel=OUTPUT,
+        ),
     ] = None,
     run: Annotated[
         list[Path] | None,
         typer.Option(
             help="Score a TREC run file made elsewhere on the one collection, beside the rankers; repeat.",
             show_default=False,
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
-    engine: Engine = "threads",
-    address: Address = None,
-    jobs: Jobs = None,
-    fresh: Fresh = False,
     json: Annotated[
-        bool, typer.Option("--json", help="Print JSON Lines, one object a ranker, and nothing else.")
+        bool,
+        typer.Option(
+            "--json",
+            help="Print JSON Lines, one object a ranker, and nothing else.",
+            rich_help_panel=OUTPUT,
+        ),
     ] = False,
 ) -> None:
     """Rank collections of documents for their queries, and compare rankers by paired tests.
@@ -108,40 +110,23 @@ def retrieve(
 
     Your own: textbench retrieve --documents CISI.ALL --queries CISI.QRY --qrels CISI.REL -m lm
     """
-    from textbench.flows.cli.request import read_engine
-    from textbench.flows.cli.start import stopped_by_hand
-    from textbench.flows.results.rankings import COLLECTIONS, RANKERS, Request, plan
+    from textbench.flows.results.rankings import plan
     from textbench.flows.run.workspace import home_folder
     from textbench.tasks.storage.store import Store
     from textbench.tasks.tracking.tracker import read_settings
 
-    if protocol not in PROTOCOLS:
-        raise InputError(f"--protocol must be {' or '.join(PROTOCOLS)}, got {protocol!r}")
-    if not 1 <= seeds <= 1000:
-        raise InputError(f"--seeds must lie in 1 .. 1000, got {seeds}")
     check_folder("--write", write)
     where = read_engine(engine, address)
-    own = _own(documents, queries, qrels, format, fields, name)
-    request = Request(
-        collections=collection or ([] if own else list(COLLECTIONS)),
-        rankers=method or list(RANKERS),
-        seeds=list(range(seeds)),
-        protocol=protocol,  # type: ignore[arg-type]
-        trials=trials,
-        n_folds=folds,
-        judgments=judgments,
-        rule=rule,
-        own=own,
-    )
+    request = RetrievalRequest(**({"collections": [], "own": own} if own else {}) | asked)
     home = home_folder()
     read_settings(home)
     cells = plan(request)
-    _require_data(home, cells, judgments)
+    _require_data(home, cells, request.judgments)
     outside = _read_runs(run or [], cells)
     if write is not None:
         check_runs(Store(home / "store"), cells, write)
     with stopped_by_hand():
-        rows = _run(home, request, cells, fresh, where)
+        rows, _ = run_flow(home, request, engine=where)
     done = [cell for cell, result in zip(cells, rows, strict=True) if result["error"] is None]
     _print(home, cells, rows, outside, json)
     if write is not None:
@@ -149,29 +134,6 @@ def retrieve(
         wrote(write, as_json=json)
     if len(done) < len(cells):
         raise typer.Exit(1)
-
-
-def _own(
-    documents: Path | None,
-    queries: Path | None,
-    qrels: Path | None,
-    kind: str,
-    fields: str,
-    name: str | None,
-) -> dict[str, Any] | None:
-    given = {"--documents": documents, "--queries": queries, "--qrels": qrels}
-    if not any(given.values()):
-        if kind != "auto" or fields != "title":
-            raise InputError("--format and --fields describe your own collection and need --documents")
-        if name is not None:
-            raise InputError("--name names your own collection and needs --documents")
-        return None
-    missing = [name for name, path in given.items() if path is None]
-    if missing:
-        raise InputError(f"your own collection needs {', '.join(given)}; {missing[0]} is missing")
-    parts = [part.strip() for part in fields.split(",") if part.strip()]
-    paths = {name.removeprefix("--"): str(path) for name, path in given.items()}
-    return paths | {"kind": kind, "fields": parts} | ({} if name is None else {"name": name})
 
 
 def _require_data(home: Path, cells: "list[Cell]", judgments: str) -> None:
@@ -200,21 +162,6 @@ def _read_runs(files: list[Path], cells: "list[Cell]") -> dict[str, dict[str, di
     return runs
 
 
-def _run(
-    home: Path, request: "Request", cells: "list[Cell]", fresh: bool, engine: str
-) -> list[dict[str, Any]]:
-    from textbench.flows.cli.start import run_flow
-    from textbench.flows.results.rankings import index
-    from textbench.tasks.storage.store import Store
-
-    store = Store(home / "store")
-    is_new = fresh or not all(store.has(cell.references["evaluate"]) for cell in cells)
-    arguments = asdict(request) | {"fresh": fresh}
-    flow = "textbench.flows.retrieval:retrieval"
-    rows, _ = run_flow(home, flow, arguments, cells, engine=engine, is_new=is_new, index=index(home))
-    return rows
-
-
 def check_runs(store: "Store", cells: "list[Cell]", folder: Path) -> None:
     """Refuse, before anything is computed, a folder where files of other runs have the names of these.
 
@@ -237,10 +184,7 @@ def check_runs(store: "Store", cells: "list[Cell]", folder: Path) -> None:
 
 
 def write_runs(store: "Store", cells: "list[Cell]", folder: Path) -> None:
-    """Write every ranking and the judgments it was scored on, for trec_eval and others, over no other file.
-
-    Raises InputError where the folder cannot be written.
-    """
+    """Write every ranking and the judgments it was scored on, for trec_eval and others, over no other file."""
     contents: dict[Path, bytes] = {}
     for cell in cells:
         result = store.open(cell.references["evaluate"]).folder

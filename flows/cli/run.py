@@ -1,100 +1,70 @@
-"""`textbench run`: the flow `benchmark`."""
+"""`textbench run`: the flow `benchmark`, or those of a suite's parts."""
 
-from dataclasses import replace
-from typing import Annotated, Any
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from textbench.flows.cli.own import takes_own_data
-from textbench.flows.cli.request import (
+from textbench.flows.cli.curve import checked, print_curves
+from textbench.flows.cli.options import (
+    OUTPUT,
     Address,
     CellsAsJson,
     DataDir,
     Engine,
-    Folds,
-    Fresh,
     Jobs,
-    Paper,
-    Probe,
+    options_of,
+    own_options,
+    read_engine,
+    refuse_beside,
+    takes,
 )
+from textbench.flows.cli.runner import cells_of, require_data, run_flow, stopped_by_hand, use_data_dir
+from textbench.flows.cli.summary import print_plan, print_summary
+from textbench.flows.cli.voice import note
+from textbench.flows.plan.request import (
+    BenchmarkRequest,
+    DerivedRequest,
+    LabelBudgetRequest,
+    Request,
+    first_seeds,
+)
+
+if TYPE_CHECKING:
+    from textbench.flows.plan.suites import Part
 
 # What goes beside a suite of parts and holds for each of them; a part says for itself what any other option would.
 BESIDE_PARTS = ("data_dir", "engine", "address", "jobs", "dry_run", "json")
+SUITES = "the suite's"
+KINDS = {BenchmarkRequest: "sweep", LabelBudgetRequest: "curves", DerivedRequest: "pieces"}
 
 
-@takes_own_data
+@takes(
+    asked=options_of(
+        BenchmarkRequest, datasets=SUITES, methods=SUITES, seeds=f"{SUITES}; 3 without one", trials=SUITES
+    ),
+    own=own_options,
+)
 def run(
     context: typer.Context,
+    asked: dict[str, Any],
+    own: dict[str, Any] | None,
     suite: Annotated[
         str | None,
         typer.Argument(help="A suite of `textbench list suites`.", show_default="quick"),
     ] = None,
-    dataset: Annotated[
-        list[str] | None,
-        typer.Option("--dataset", "-d", help="Data set, instead of the suite's; repeat for more."),
-    ] = None,
-    method: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--method", "-m", help="Method (a name, or a Python file), instead of the suite's; repeat."
-        ),
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Run this one seed.", show_default=False)] = None,
-    seeds: Annotated[
-        int | None, typer.Option(help="Run seeds 0 .. N-1.", show_default="the suite's; 3 without one")
-    ] = None,
-    trials: Annotated[
-        int | None,
-        typer.Option(help="Settings tried for each method; 0 runs its defaults.", show_default=False),
-    ] = None,
-    search_seconds: Annotated[
-        float | None,
-        typer.Option(help="Try settings until they have cost this many seconds.", show_default=False),
-    ] = None,
-    folds: Folds = None,
-    held_out: Annotated[
-        float | None,
-        typer.Option(
-            help="Tune on this share of the training documents, instead of folds.", show_default=False
-        ),
-    ] = None,
-    tune_metric: Annotated[
-        str | None,
-        typer.Option(help="What tuning goes by.", show_default="accuracy; several labels: micro_f1_zero"),
-    ] = None,
-    protocol: Annotated[
-        str,
-        typer.Option(
-            help="honest learns from training texts alone; transductive also reads unlabelled test texts; "
-            "faithful does what a paper did."
-        ),
-    ] = "honest",
-    paper: Paper = None,
     data_dir: DataDir = None,
     engine: Engine = "threads",
     address: Address = None,
     jobs: Jobs = None,
-    timed: Annotated[
-        bool,
-        typer.Option(
-            "--timed", help="One cell at a time, nothing cached, the same bits: seconds to publish."
-        ),
-    ] = False,
-    fresh: Fresh = False,
-    probe: Probe = None,
-    rule: Annotated[
-        str | None, typer.Option(help="Token rule, such as letters or words.", show_default="the data set's")
-    ] = None,
-    own: dict[str, Any] | None = None,
-    time_limit: Annotated[
-        float | None, typer.Option(help="Seconds a stage may take.", show_default=False)
-    ] = None,
-    memory_limit: Annotated[
-        float | None, typer.Option(help="Megabytes a stage may use.", show_default=False)
-    ] = None,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="List the cells and what they are expected to take; compute nothing."),
+        typer.Option(
+            "--dry-run",
+            help="List the cells and what they are expected to take; compute nothing.",
+            rich_help_panel=OUTPUT,
+        ),
     ] = False,
     json: CellsAsJson = False,
 ) -> None:
@@ -104,30 +74,27 @@ def run(
 
     Example: textbench run -d r8 -d r52 -m tfidf -m lsi --seeds 5
     """
-    from textbench.flows.cli import request as options
-    from textbench.flows.cli.start import stopped_by_hand, use_data_dir
-    from textbench.flows.cli.suite import parts_of, run_suite
-    from textbench.flows.cli.summary import print_plan
-    from textbench.flows.cli.sweep import require_data, run_cells
     from textbench.flows.plan.cell import plan
+    from textbench.flows.plan.suites import REPLACEABLE, parts, read_suite
     from textbench.flows.run.workspace import home_folder
     from textbench.tasks.tracking.tracker import read_settings
 
-    if several := parts_of(suite):
-        options.refuse_beside(f"suite {suite}", context, BESIDE_PARTS)
-        where = options.read_engine(engine, address)
+    name = suite or "quick"
+    settings = read_suite(name)
+    if not settings.keys() <= REPLACEABLE:
+        refuse_beside(f"suite {suite}", context, BESIDE_PARTS)
+        where = read_engine(engine, address)
         use_data_dir(data_dir)
-        if run_suite(home_folder(), several, dry_run, json, where):
+        if run_suite(home_folder(), parts(name), dry_run, json, where):
             raise typer.Exit(1)
         return
-    request = options.read_request(suite, dataset, method, options.read_seeds(seed, seeds), trials, protocol)
-    request = replace(request, probe=probe, rule=rule, paper=paper)
-    if own:  # the documents replace the suite's data sets
-        request = replace(request, own=own, datasets=dataset or [], name="custom")
-    validation = {"n_folds": folds, "held_out": held_out, "metric": tune_metric}
-    request = replace(request, **options.read_search(search_seconds, validation, protocol, paper))
-    options.check_limits(time_limit, memory_limit)
-    where = options.read_engine(engine, address, timed=timed)
+    if own or "datasets" in asked or "methods" in asked:  # they stand in place of the suite's
+        name = "custom"
+    settings = {key: value for key, value in settings.items() if key != "description"}
+    settings["seeds"] = first_seeds(settings.get("seeds", 1))
+    settings |= {"name": name, "own": own} | ({"datasets": []} if own else {})
+    request = BenchmarkRequest(**settings | asked)
+    where = read_engine(engine, address, timed=request.timed)
     use_data_dir(data_dir)
     home = home_folder()
     read_settings(home)
@@ -135,9 +102,42 @@ def run(
     if dry_run:
         print_plan(home, cells, json)
         return
-    how = {"timed": timed, "fresh": fresh, "time_limit": time_limit, "memory_limit": memory_limit}
     require_data(home, cells)
-    with stopped_by_hand():
-        rows = run_cells(home, request, cells, where, how, json)
-    if any(row["error"] for row in rows):
+    if run_request(home, request, where, json):
         raise typer.Exit(1)
+
+
+def run_request(home: Path, request: Request, engine: str, as_json: bool) -> int:
+    """Run what is asked for, print what was found unless it is printed as JSON; return how many cells failed."""
+    with stopped_by_hand():
+        rows, info = run_flow(home, request, engine=engine, as_json=as_json)
+        if isinstance(request, LabelBudgetRequest):
+            print_curves(home, rows, as_json=as_json)
+        elif isinstance(request, BenchmarkRequest) and not as_json:
+            print_summary(home, rows, info.ui_url)
+    return sum(row["error"] is not None for row in rows)
+
+
+def run_suite(home: Path, parts: "list[Part]", dry_run: bool, as_json: bool, engine: str = "threads") -> int:
+    """Run a suite's parts in order, what is stored is not computed again; return how many cells failed."""
+    from textbench.flows.papers import show
+    from textbench.flows.plan.cell import plan
+
+    n_failed = 0
+    for number, part in enumerate(parts, start=1):
+        request, where, kind = part.request, engine, KINDS[type(part.request)]
+        if part.is_timed:
+            where = "threads"
+            kind = "timed" if engine == where else "timed on this machine, without the engine"
+        note(f"part {number} of {len(parts)}: {kind}, {', '.join(request.methods[:5])}")
+        if isinstance(request, LabelBudgetRequest):
+            request = checked(home, request)
+        elif not dry_run:
+            require_data(home, plan(request))
+        if dry_run:
+            print_plan(home, cells_of(request), as_json)
+        else:
+            n_failed += run_request(home, request, where, as_json)
+    for line in [] if dry_run else show(home, parts[0].request.name):
+        print(line, file=sys.stderr if as_json else sys.stdout)
+    return n_failed

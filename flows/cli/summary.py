@@ -11,20 +11,31 @@ from textbench.flows.tables.terminal import print_table
 from textbench.flows.tables.words import counted
 
 if TYPE_CHECKING:
-    from textbench.flows.plan.cell import Cell
+    from textbench.flows.plan.base_cell import BaseCell
 
 WIDTH = 80
 
 
-def print_plan(home: Path, cells: "Sequence[Cell]", as_json: bool) -> None:
-    """Print a line a cell with the seconds it is expected to take, from what its like took."""
+def print_plan(home: Path, cells: "Sequence[BaseCell]", as_json: bool) -> None:
+    """Print a line a cell with the seconds it is expected to take, from what its like took; or if a piece is stored."""
     from rich.console import Console
 
     from textbench.flows.plan.cell import estimate
+    from textbench.flows.plan.derived import DerivedArtifact
     from textbench.flows.results.index import Index
     from textbench.tasks.storage.store import Store
 
-    seconds = estimate(cells, Store(home / "store"), Index(home).rows())
+    store = Store(home / "store")
+    if pieces := [cell for cell in cells if isinstance(cell, DerivedArtifact)]:
+        for piece in pieces:
+            is_stored = store.has(piece.reference)
+            names = ("dataset", "method", "protocol", "seed", "stage")
+            if as_json:
+                print_json({name: getattr(piece, name) for name in names} | {"stored": is_stored})
+            else:
+                print(f"{piece.label}: {'stored' if is_stored else 'to be made'}")
+        return
+    seconds = estimate(cells, store, Index(home).rows())
     if as_json:
         for cell, value in zip(cells, seconds, strict=True):
             names = ("dataset", "method", "protocol", "seed", "trials")

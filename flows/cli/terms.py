@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from textbench.flows.cli.options import one_data_set, own_options, takes
 from textbench.flows.cli.output import check_figure, print_json
-from textbench.flows.cli.own import one_data_set, takes_own_data
 
 if TYPE_CHECKING:
     from textbench.flows.explain.terms import Answer
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 DATASET = "reuters65"
 
 
-@takes_own_data
+@takes(own=own_options)
 def terms(
     word: Annotated[
         list[str] | None,

@@ -70,7 +70,7 @@ class _OnTexts(BaseEstimator):
         """Return the method's file, loaded too, its own parameters and those of its word vectors, all checked."""
         entry = catalogue.method(self.name)
         checks.check_parameters(entry, self.params)
-        checks.check_seeds([self.random_state])
+        checks.check_seed(self.random_state)
         training = {n.removeprefix(PREFIX): v for n, v in self.params.items() if n.startswith(PREFIX)}
         own = {n: v for n, v in self.params.items() if not n.startswith(PREFIX)}
         own |= {"random_state": self.random_state} if entry.is_seeded else {}

@@ -108,10 +108,7 @@ class Model:
         return cls(manifest, arrays)
 
     def save(self, path: Path) -> None:
-        """Write the model to `path`, whole or not at all. The same model gives the same bytes.
-
-        Raises InputError where it cannot be written.
-        """
+        """Write the model to `path`, whole or not at all. The same model gives the same bytes."""
         import numpy as np
 
         checksum = {"checksum": _checksum(self.manifest)}

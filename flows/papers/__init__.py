@@ -7,11 +7,12 @@ from the results folder. An exhibit none of whose cells is there is left out; on
 import hashlib
 import importlib
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from textbench.flows.plan.request import Request
 from textbench.flows.tables.formats import to_csv
 from textbench.flows.tables.table import Datum, Table
 from textbench.tasks.storage.files import read_json, whole, write_json
@@ -74,33 +75,29 @@ class Done:
 def done(home: Path, suite: str) -> list[Done]:
     """Return the parts of a suite with what of them is finished; keys are worked out and nothing is computed."""
     from textbench.flows.plan.cell import plan
-    from textbench.flows.plan.learning_curves import plan_curves
     from textbench.flows.plan.suites import parts
     from textbench.flows.results.index import Index
 
     index = Index(home)
     rows = sorted(index.rows(), key=lambda row: row["created"])
-    earlier = {_asked(row["request"]): row for row in rows}  # of equal requests the newest
+    earlier = {_asked(Request(**row["request"])): row for row in rows}  # of equal requests the newest
     found = []
     for part in parts(suite):
-        if part.budgets:
-            cells = plan_curves(part.request, part.budgets, part.draws, stratified=part.stratified)
-        else:
-            cells = plan(part.request)
+        cells = plan(part.request)
         now = {cell.key: row for cell in cells if (row := index.get(cell)) is not None}
-        each = [(cell, now.get(cell.key) or earlier.get(_asked(asdict(cell.request)))) for cell in cells]
+        each = [(cell, now.get(cell.key) or earlier.get(_asked(cell.request))) for cell in cells]
         pairs = [(cell, row) for cell, row in each if row is not None]
         found.append(Done(part, cells, pairs, len(pairs) - len(now)))
     return found
 
 
-def _asked(request: Mapping[str, Any]) -> str:
+def _asked(request: Request) -> str:
     """Return what was asked for, whoever asked."""
-    return json.dumps({name: value for name, value in request.items() if name != "name"}, sort_keys=True)
+    return json.dumps(asdict(replace(request, name="")), sort_keys=True)
 
 
 def show(home: Path, suite: str) -> list[str]:
-    """Write the suite's exhibits to `<home>/suites/<suite>`, log them to MLflow once, and return lines on it.
+    """Write the suite's exhibits to `<home>/suites/<suite>`, log them to MLflow once, and say in lines what was done.
 
     An exhibit is `<name>.svg` and `<name>.csv`, its caption is in `captions.md`. Files of exhibits that are no longer
     there are removed.

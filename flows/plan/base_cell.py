@@ -18,9 +18,14 @@ class BaseCell:
     references: Mapping[str, Reference] = field(repr=False)
 
     @property
+    def reference(self) -> Reference:
+        """Its result."""
+        return self.references["evaluate"]
+
+    @property
     def key(self) -> str:
         """The key of its result, known before anything is computed."""
-        return self.references["evaluate"].key
+        return self.reference.key
 
     @property
     def label(self) -> str:

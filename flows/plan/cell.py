@@ -1,46 +1,19 @@
 """Cells: one data set, method, protocol and seed each, with the references of every artifact that makes its result."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from textbench.flows.plan import checks
 from textbench.flows.plan.base_cell import BaseCell, feature_stages
 from textbench.flows.plan.corpora import stored_identity, told_apart
+from textbench.flows.plan.request import Request, once
 from textbench.tasks import InputError, audit, catalogue, featurize, ingest, predict, tune, vectorize
 from textbench.tasks.storage.recipe import Reference
 from textbench.tasks.storage.store import Store
 
-Protocol = Literal["honest", "transductive", "faithful"]
 PROBE = "linear-svm"
 OWN_RULE = "words"  # the token rule of the user's own documents
-
-
-@dataclass(frozen=True)
-class Request:
-    """What is asked of one sweep: every method on every data set, once a seed, under one protocol.
-
-    A method may be written with fixed parameters, `lsi(n_components=100)`. `own` holds the fields of
-    `tasks.sources.user_data.UserData`: the user's documents, beside or instead of `datasets`. `probe` and `rule`
-    replace the protocol's classifier and the data sets' token rules. `trials` and `search_seconds` bound the search
-    of each method's parameters; `validation` holds arguments of `evaluation.probes.tuning.choose_c` over the
-    protocol's. `paper` says whose faithful protocol is meant where a data set has several. `labels`, the arguments of
-    `evaluation.probes.budgets.labelled_documents`, are the training labels that may be seen, all if empty.
-    """
-
-    datasets: Sequence[str]
-    methods: Sequence[str]
-    seeds: Sequence[int] = (0,)
-    protocol: Protocol = "honest"
-    trials: int = 0
-    name: str = "custom"
-    probe: str | None = None
-    rule: str | None = None
-    own: Mapping[str, Any] | None = None
-    search_seconds: float | None = None
-    validation: Mapping[str, Any] = field(default_factory=dict)
-    paper: str | None = None
-    labels: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -74,17 +47,15 @@ class _Terms:
     paper: str | None = None
 
 
+@once
 def plan(request: Request) -> list[Cell]:
     """Return the cells of a request, their keys worked out and nothing computed. Raises InputError for bad names."""
     from textbench.evaluation.probes.catalogue import PROBES
 
-    if not (request.datasets or request.own) or not request.methods or not request.seeds:
-        raise InputError("a run needs at least one data set, one method and one seed")
     if request.probe is not None:
         catalogue.pick("probe", request.probe, PROBES)
     methods = [_method(text) for text in dict.fromkeys(request.methods)]
     _check_methods(methods)
-    checks.check_seeds(request.seeds)
     for name in [*request.datasets, *([None] if request.own else [])]:
         # Of the user's documents that is known when they are read.
         several = None if name is None else catalogue.dataset(name).constant("SEVERAL_LABELS", False)
@@ -97,7 +68,12 @@ def plan(request: Request) -> list[Cell]:
         for dataset in [*dict.fromkeys(request.datasets), *([None] if own else [])]
         for method in methods
     ]
-    return [_cell(request, table, seed) for table in tables for seed in dict.fromkeys(request.seeds)]
+    return [
+        _cell(request, table, labels, seed)
+        for labels in request.labels_in_turn()
+        for table in tables
+        for seed in dict.fromkeys(request.seeds)
+    ]
 
 
 @dataclass(frozen=True)
@@ -226,7 +202,7 @@ def _table(request: Request, terms: _Terms, method: _Method) -> _Table:
     return _Table(terms, method, catalogue.spelled(method.entry.name, method.params), shared)
 
 
-def _cell(request: Request, table: _Table, seed: int) -> Cell:
+def _cell(request: Request, table: _Table, labels: Mapping[str, Any], seed: int) -> Cell:
     terms, method, name = table.terms, table.method, table.method.recipe_name
     corpus, vectors = table.shared["ingest"], table.shared["vectorize"]
     is_searched = bool(request.trials or request.search_seconds)
@@ -242,20 +218,20 @@ def _cell(request: Request, table: _Table, seed: int) -> Cell:
         seconds=request.search_seconds,
         validation=terms.validation,
         fixed={**fixed, **method.params},
-        labels=request.labels,
+        labels=labels,
     )
     references = dict(table.shared)
     if not method.entry.is_classifier and not is_searched:  # a search makes the features it wants
-        references |= feature_stages(featurize.reference(vectors, name, method.params, seed, request.labels))
+        references |= feature_stages(featurize.reference(vectors, name, method.params, seed, labels))
     references |= {"tune": choice, "evaluate": predict.reference(corpus, vectors, choice)}
     own = request.own if corpus.params.get("own") else None
-    alone = replace(
-        request,
+    alone = request.alone(
         datasets=[] if own else [terms.dataset],
         methods=[catalogue.spelled(name, method.params)],
         seeds=[seed],
         own=own,
         paper=terms.paper,
+        labels=labels,
     )
     probe = choice.params["probe"]
     return Cell(terms.dataset, table.label, request.protocol, seed, request.trials, references, probe, alone)

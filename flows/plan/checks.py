@@ -1,12 +1,13 @@
-"""What a request may ask for, checked before anything is computed: methods' files and parameters, seeds, metrics."""
+"""What a request may ask for, checked before anything is computed: methods' files and parameters, metrics."""
 
 import importlib.util
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from textbench.evaluation.metrics.multilabel import scored_metrics, tuning_metrics
 from textbench.evaluation.metrics.single_label import Metric
 from textbench.featurizers._parameters import Rule
+from textbench.flows.plan.request import Request
 from textbench.tasks import InputError, catalogue, word_vectors
 from textbench.tasks.featurize import INPUTS, PREFIX
 from textbench.tasks.storage.definitions import PACKAGE
@@ -17,21 +18,14 @@ if TYPE_CHECKING:
 MAX_SEED = 2**32 - 1
 
 
-def check_seeds(seeds: Sequence[Any]) -> None:
-    """Refuse what random numbers cannot be drawn by.
-
-    Raises InputError for anything but whole numbers in 0 .. 2^32 - 1.
-    """
-    for seed in seeds:
-        if type(seed) is not int or not 0 <= seed <= MAX_SEED:
-            raise InputError(f"a seed must be a whole number in 0 .. 2^32 - 1, got {seed!r}")
+def check_seed(seed: Any) -> None:
+    """Refuse what random numbers cannot be drawn by."""
+    if type(seed) is not int or not 0 <= seed <= MAX_SEED:
+        raise InputError(f"a seed must be a whole number in 0 .. 2^32 - 1, got {seed!r}")
 
 
 def check_file(entry: catalogue.Entry) -> None:
-    """Refuse a method's file that has no `build`, an `INPUT` that is none, or an import that cannot be found.
-
-    Raises InputError naming the file, the line and what is accepted.
-    """
+    """Refuse a method's file that has no `build`, an `INPUT` that is none, or an import that cannot be found."""
     bound = entry.bound
     if "*" in bound:
         return  # what the file has shows when it is loaded
@@ -64,10 +58,7 @@ def _is_there(module: str) -> bool:
 
 
 def check_parameters(entry: catalogue.Entry, params: Mapping[str, Any]) -> None:
-    """Refuse parameters that the method's file does not take, and values it does not.
-
-    Raises InputError naming the method, the parameter and the nearest.
-    """
+    """Refuse parameters that the method's file does not take, and values it does not."""
     known, accepts = entry.parameters, _accepts(entry)
     has_vectors = "word_vectors" in entry.constant("NEEDS", ())
     own = dict(params)
@@ -115,10 +106,7 @@ def _accepts(entry: catalogue.Entry) -> Mapping[str, Any]:
 
 
 def check_tuning_metric(metric: str | None, dataset: str, *, several_labels: bool | None) -> None:
-    """Refuse a metric that cross-validation cannot compute where documents have one label, or several; None: either.
-
-    Raises InputError naming the metrics that it can.
-    """
+    """Refuse a metric that cross-validation cannot compute where documents have one label, or several; None: either."""
     kinds = (False, True) if several_labels is None else (several_labels,)
     known = {name: found for kind in kinds for name, found in tuning_metrics(several_labels=kind).items()}
     if metric is not None and metric not in known:
@@ -126,10 +114,7 @@ def check_tuning_metric(metric: str | None, dataset: str, *, several_labels: boo
 
 
 def check_validation(validation: Mapping[str, Any], dataset: str, corpus: "Corpus") -> None:
-    """Refuse another way to validate where the documents have validation documents among them.
-
-    Raises InputError naming the option.
-    """
+    """Refuse another way to validate where the documents have validation documents among them."""
     options = {"n_folds": "--folds", "held_out": "--held-out"}
     given = sorted(options.keys() & validation.keys())
     if given and corpus.validation is not None:
@@ -140,13 +125,19 @@ def check_validation(validation: Mapping[str, Any], dataset: str, corpus: "Corpu
 
 
 def check_shown_metric(metric: str, dataset: str, method: catalogue.Entry, *, several_labels: bool) -> None:
-    """Refuse a metric that the runs of a method on a data set do not have.
-
-    Raises InputError naming those that they have.
-    """
+    """Refuse a metric that the runs of a method on a data set do not have."""
     known = scored_metrics(several_labels=several_labels, is_classifier=method.is_classifier)
     if metric not in known:
         raise InputError(_no_metric(f"{method.name} has no", metric, dataset, several_labels, known))
+
+
+def check_metric(request: Request, metric: str | None) -> None:
+    """Refuse a metric, None for the default, that a curve of the request would not have on a data set."""
+    for dataset in request.datasets if metric is not None else ():
+        several = catalogue.dataset(dataset).constant("SEVERAL_LABELS", False)
+        for text in request.methods:
+            method = catalogue.method(catalogue.parse_method(text)[0])
+            check_shown_metric(str(metric), dataset, method, several_labels=several)
 
 
 def _no_metric(

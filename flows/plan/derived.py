@@ -4,12 +4,13 @@ A piece is an artifact of its own stage, made without the classifier of a cell: 
 of a data set. In a suite a part with `pieces` makes them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from textbench.flows.plan import papers
 from textbench.flows.plan.base_cell import BaseCell
-from textbench.flows.plan.cell import Cell, Request, plan
+from textbench.flows.plan.cell import Cell, plan
+from textbench.flows.plan.request import DerivedRequest, once
 from textbench.tasks import InputError
 from textbench.tasks.catalogue import pick
 from textbench.tasks.derived import polysemy, topics, tsne_map, value_histogram
@@ -37,18 +38,14 @@ class DerivedArtifact(BaseCell):
         return self.references[self.stage]
 
     @property
-    def key(self) -> str:
-        """The key of its artifact, known before anything is computed."""
-        return self.reference.key
-
-    @property
     def label(self) -> str:
         """Its name for people."""
         return f"{super().label}: {self.stage}"
 
 
-def plan_derived(request: Request, names: Sequence[str]) -> list[DerivedArtifact]:
-    """Return the pieces of these names, nothing computed. Raises InputError for names that are none.
+@once
+def plan_derived(request: DerivedRequest) -> list[DerivedArtifact]:
+    """Return the pieces of a request, nothing computed. Raises InputError for names that are none.
 
     A stage of `MADE` is made for every cell of the request; other names are plans of a paper of its own, made of parts
     of a data set, and need no cells.
@@ -56,12 +53,13 @@ def plan_derived(request: Request, names: Sequence[str]) -> list[DerivedArtifact
     plans: dict[str, Callable[[], list[DerivedArtifact]]] = {}
     for module in papers.modules("derived"):
         plans |= module.PLANS
+    names = dict.fromkeys(request.pieces)
     for name in names:
         pick("piece", name, {**MADE, **plans})
-    stages = [name for name in dict.fromkeys(names) if name in MADE]
+    stages = [name for name in names if name in MADE]
     cells = plan(request) if stages else []
     found = [_piece(cell, stage) for cell in cells for stage in stages]
-    return found + [piece for name in dict.fromkeys(names) if name in plans for piece in plans[name]()]
+    return found + [piece for name in names if name in plans for piece in plans[name]()]
 
 
 def _piece(cell: Cell, stage: str) -> DerivedArtifact:

@@ -1,61 +1,53 @@
 """Suites: sweeps and label-budget curves that belong together, written down in `suites/*.yaml`.
 
-A suite is one part, or a list of `parts`, run in order. A part's keys are datasets, methods, grid (parameters of the
-methods with lists of values: every combination is a method of its own), seeds, trials, protocol, paper, probe, rule,
-timed, and name, by which exhibits find it; with `budgets` it is a label-budget curve of `draws` draws, `stratified` or
-not; with `pieces` it makes these of the cells' features (`flows.plan.derived`) instead of classifying.
+A suite is one part, or a list of `parts`, run in order. The keys of a part are the fields of a request
+(`flows.plan.request`), with `seeds` their number, `grid` (parameters of the methods with lists of values: every
+combination is a method of its own), and `name`, by which exhibits find it. With `budgets` it is a label-budget curve;
+with `pieces` it makes these of the cells' features (`flows.plan.derived`) instead of classifying; else it is a sweep.
 """
 
 import itertools
 import math
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from textbench.flows.plan.cell import Request
+from textbench.flows.plan.request import (
+    BenchmarkRequest,
+    DerivedRequest,
+    LabelBudgetRequest,
+    Request,
+    first_seeds,
+)
 from textbench.tasks import InputError, catalogue
 from textbench.tasks.storage.definitions import PROJECT
 from textbench.tasks.tracking.settings import read_settings_file, shown
 
 FOLDER = PROJECT / "flows" / "suites"
-PART_KEYS = {
-    "datasets": list,
-    "methods": list,
-    "grid": dict,
-    "seeds": int,
-    "trials": int,
-    "protocol": str,
-    "paper": str,
-    "probe": str,
-    "rule": str,
-    "timed": bool,
-    "budgets": list,
-    "draws": int,
-    "stratified": bool,
-    "pieces": list,
-    "name": str,
-}
-KEYS = {"description": str, "parts": list} | PART_KEYS
 # A suite of these alone is a sweep in which the options of a command replace what it says.
 REPLACEABLE = {"description", "datasets", "methods", "seeds", "trials"}
-N_DRAWS = 5
-MAX_SEEDS = 1000
+NO_KEYS = {"own", "labels"}  # which of a request's fields no suite says
 MAX_COMBINED = 10_000
 
 
 @dataclass(frozen=True)
 class Part:
-    """One flow of a suite: a sweep, with `budgets` a curve, with `pieces` what is made of features beside cells."""
+    """One flow of a suite: what it asks for, and the name by which exhibits find it, if it has one."""
 
     request: Request
-    timed: bool = False
-    budgets: tuple[int, ...] = ()
-    draws: int = N_DRAWS
-    stratified: bool = False
-    pieces: tuple[str, ...] = ()
     name: str = ""
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether its cells are run one at a time, for their seconds."""
+        return isinstance(self.request, BenchmarkRequest) and self.request.timed
+
+    @property
+    def is_derived(self) -> bool:
+        """Whether it makes pieces instead of classifying."""
+        return isinstance(self.request, DerivedRequest)
 
 
 def suites() -> dict[str, Path]:
@@ -64,79 +56,64 @@ def suites() -> dict[str, Path]:
 
 
 def read_suite(name: str) -> dict[str, Any]:
-    """Return a suite's settings. Raises InputError for an unknown suite or key, naming the nearest."""
+    """Return a suite's settings. Raises InputError for an unknown suite or key, naming the nearest, and for values."""
     path = catalogue.pick("suite", name, suites())
     settings = read_settings_file(path)
-    _check(path, settings, KEYS)
-    for part in settings.get("parts", [settings]):
-        _check(path, part, PART_KEYS if "parts" in settings else KEYS)
-        _check_lists(path, part)
-    names = Counter(part["name"] for part in settings.get("parts", ()) if "name" in part)
-    if twice := [name for name, count in names.items() if count > 1]:
-        raise InputError(f"{path.name}: a part's name must be its own, got {shown(twice[0])} twice")
+    _parts(path, settings)
     return settings
 
 
-def _check(path: Path, settings: Any, known: Mapping[str, type]) -> None:
+def parts(name: str) -> list[Part]:
+    """Return the parts of a suite, in order; its errors are those of `read_suite`."""
+    path = catalogue.pick("suite", name, suites())
+    return _parts(path, read_settings_file(path))
+
+
+def _parts(path: Path, settings: dict[str, Any]) -> list[Part]:
+    plain = {key: value for key, value in settings.items() if key != "description"}
+    try:
+        if "parts" not in plain:
+            return [_part(path.stem, plain)]
+        _check_keys(plain, {"description", "parts"})
+        if not isinstance(plain["parts"], list):
+            raise InputError(f"parts must be a list, got {shown(plain['parts'])}")
+        found = [_part(path.stem, part) for part in plain["parts"]]
+        names = Counter(part.name for part in found if part.name)
+        if twice := [name for name, count in names.items() if count > 1]:
+            raise InputError(f"a part's name must be its own, got {shown(twice[0])} twice")
+    except InputError as error:
+        raise InputError(f"{path.name}: {error}") from error
+    return found
+
+
+def _part(suite: str, settings: Any) -> Part:
     if not isinstance(settings, dict):
-        raise InputError(f"{path.name}: a part must hold `key: value` lines, got {shown(settings)}")
-    for key, value in settings.items():
-        wanted = known.get(key)
-        if wanted is None:
-            raise InputError(f"{path.name}: unknown key {shown(key)}; {catalogue.nearest(str(key), known)}")
-        if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
-            raise InputError(f"{path.name}: {key} must be a {wanted.__name__}, got {shown(value)}")
+        raise InputError(f"a part must hold `key: value` lines, got {shown(settings)}")
+    kind: type[Request] = BenchmarkRequest
+    kind = DerivedRequest if "pieces" in settings else LabelBudgetRequest if "budgets" in settings else kind
+    _check_keys(settings, {field.name for field in fields(kind)} - NO_KEYS | {"grid"})
+    asked = {"datasets": [], "methods": [], **settings, "name": suite}
+    asked["seeds"] = first_seeds(settings.get("seeds", 1))
+    grid = asked.pop("grid", {})
+    request = kind(**asked)
+    return Part(replace(request, methods=_with_grid(request.methods, grid)), str(settings.get("name", "")))
 
 
-def _check_lists(path: Path, part: Mapping[str, Any]) -> None:
-    """See that a part names data sets and methods, and that what it asks for is not beyond all bounds."""
-    for key, wanted in (("datasets", str), ("methods", str), ("budgets", int), ("pieces", str)):
-        values = part.get(key, [] if key in ("budgets", "pieces") else None)
-        if values is None or not all(isinstance(value, wanted) for value in values):
-            raise InputError(f"{path.name}: {key} must be a list of {wanted.__name__}, got {shown(values)}")
-    if not 1 <= part.get("seeds", 1) <= MAX_SEEDS:
-        raise InputError(f"{path.name}: seeds must lie in 1 .. {MAX_SEEDS}, got {shown(part['seeds'])}")
-    grid = part.get("grid", {})
-    if not all(isinstance(name, str) and isinstance(values, list) for name, values in grid.items()):
-        raise InputError(
-            f"{path.name}: grid must hold a list of values for each parameter, got {shown(grid)}"
-        )
+def _check_keys(settings: Mapping[Any, Any], known: set[str]) -> None:
+    for key in settings:
+        if key not in known:
+            raise InputError(f"unknown key {shown(key)}; {catalogue.nearest(str(key), known)}")
+
+
+def _with_grid(methods: Sequence[str], grid: Any) -> list[str]:
+    """Return every method at every combination of the grid's values. Raises InputError for what is no grid."""
+    if not isinstance(grid, dict) or not all(
+        isinstance(name, str) and isinstance(values, list) for name, values in grid.items()
+    ):
+        raise InputError(f"grid must hold a list of values for each parameter, got {shown(grid)}")
     n_combined = math.prod(map(len, grid.values()))
     if n_combined > MAX_COMBINED:
-        raise InputError(f"{path.name}: grid must have at most {MAX_COMBINED} combinations, got {n_combined}")
-
-
-def parts(name: str) -> list[Part]:
-    """Return the parts of a suite, in order."""
-    settings = read_suite(name)
-    return [_part(name, part) for part in settings.get("parts", [settings])]
-
-
-def _part(name: str, settings: Mapping[str, Any]) -> Part:
-    request = Request(
-        settings["datasets"],
-        _with_grid(settings["methods"], settings.get("grid", {})),
-        list(range(settings.get("seeds", 1))),
-        settings.get("protocol", "honest"),
-        settings.get("trials", 0),
-        name,
-        settings.get("probe"),
-        settings.get("rule"),
-        paper=settings.get("paper"),
-    )
-    return Part(
-        request,
-        settings.get("timed", False),
-        tuple(settings.get("budgets", ())),
-        settings.get("draws", N_DRAWS),
-        settings.get("stratified", False),
-        tuple(settings.get("pieces", ())),
-        settings.get("name", ""),
-    )
-
-
-def _with_grid(methods: list[str], grid: Mapping[str, list[Any]]) -> list[str]:
-    """Return every method at every combination of the grid's values."""
+        raise InputError(f"grid must have at most {MAX_COMBINED} combinations, got {n_combined}")
     spelled = []
     for method in methods:
         method_name, fixed = catalogue.parse_method(method)

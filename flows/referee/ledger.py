@@ -35,7 +35,7 @@ from textbench.evaluation.claims.verdicts import (
     judge_order,
     settle,
 )
-from textbench.flows.plan.cell import Request
+from textbench.flows.plan.request import BenchmarkRequest
 from textbench.flows.referee.measurement import (
     MEGABYTES,
     SAVED,
@@ -139,7 +139,7 @@ def ledger(home: Path, claims: Sequence[Claim]) -> list[Entry]:
 
 
 def judge(claim: Claim, measured: Measurement, claims: Mapping[str, Claim]) -> Verdict | None:
-    """Return the verdict on a claim by what was measured; None for a sentence that was not measured as an order."""
+    """Judge a claim by what was measured; None for a sentence that was not measured as an order."""
     if measured.comparisons:
         return judge_order(measured.comparisons)
     judged = published(claim, claims)
@@ -210,8 +210,8 @@ def _command(claim: Claim, options: str = "") -> str:
     return f"textbench claims {claim.id} --run{options}"
 
 
-def requests(entries: Iterable[Entry], trials: int = 0) -> list[tuple[Request, bool]]:
-    """Return what has to be run for claims without a fresh figure, and whether timed, in the order to run it.
+def requests(entries: Iterable[Entry], trials: int = 0) -> list[BenchmarkRequest]:
+    """Return what has to be run for claims without a fresh figure, in the order to run it.
 
     One seed of every method first, then the other seeds of those that draw random numbers, then what is timed. Methods
     are tuned over `trials` settings.
@@ -234,10 +234,8 @@ def requests(entries: Iterable[Entry], trials: int = 0) -> list[tuple[Request, b
                 part
             ]
             if is_timed == (part == "timed") and chosen:
-                request = Request(
-                    [dataset], chosen, seeds, "faithful", trials, "claims", probe=probe, paper=paper
-                )
-                found.append((request, is_timed))
+                asked = {"name": "claims", "probe": probe, "paper": paper, "timed": is_timed}
+                found.append(BenchmarkRequest([dataset], chosen, seeds, "faithful", trials, **asked))
     return found
 
 
@@ -272,10 +270,7 @@ def _recorded(row: Mapping[str, str]) -> Measurement:
 
 
 def record(home: Path, entries: Iterable[Entry]) -> int:
-    """Write every fresh figure into measured.csv, in place of the claim's older row, and return how many there were.
-
-    Raises InputError where the file cannot be written.
-    """
+    """Write every fresh figure into measured.csv, in place of the claim's older row, and return how many there were."""
     records = read_measured()
     fresh = [entry for entry in entries if entry.fresh]
     records |= {entry.claim.id: _record(home, entry.claim, entry.fresh) for entry in fresh if entry.fresh}

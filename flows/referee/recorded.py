@@ -16,7 +16,7 @@ from textbench.flows.referee.measurement import Measurement, Row, over_seeds
 
 
 def with_recorded(found: Measurement, record: Mapping[str, str]) -> Measurement:
-    """Return a fresh figure over seeds with those that only its row of measured.csv has and that would be the same."""
+    """Add to a fresh figure over seeds those that only its row of measured.csv has and that would be the same now."""
     if not found.each or any(_key_now(row, row["seed"]) != row["key"] for row in found.rows):
         return found
     earlier = [
@@ -52,7 +52,8 @@ def _key_now(row: Row, seed: int) -> str:
 
 @cache
 def _cell_key(asked: str, seed: int) -> str:
-    from textbench.flows.plan.cell import Request, plan
+    from textbench.flows.plan.cell import plan
+    from textbench.flows.plan.request import Request
 
     (cell,) = plan(replace(Request(**json.loads(asked)), seeds=[seed]))
     return cell.key
@@ -60,8 +61,9 @@ def _cell_key(asked: str, seed: int) -> str:
 
 @cache
 def _piece_key(dataset: str, method: str, paper: str, stage: str, seed: int) -> str:
-    from textbench.flows.plan.cell import Request
     from textbench.flows.plan.derived import plan_derived
+    from textbench.flows.plan.request import DerivedRequest
 
-    (piece,) = plan_derived(Request([dataset], [method], [seed], "faithful", paper=paper), [stage])
+    asked = DerivedRequest([dataset], [method], [seed], "faithful", paper=paper, pieces=[stage])
+    (piece,) = plan_derived(asked)
     return piece.key

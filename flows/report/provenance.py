@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from textbench.flows.plan.cell import Request
+from textbench.flows.plan.request import Request
 from textbench.flows.report.evidence import Evidence, Row, known
 from textbench.flows.results.runs import command_of
 from textbench.flows.results.summary import settings_of

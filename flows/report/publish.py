@@ -33,10 +33,7 @@ def publish(home: Path, path: Path, api_url: str | None) -> list[str]:
 
 
 def log(home: Path, path: Path) -> str | None:
-    """Write the report as an artifact of a new MLflow run "report", tagged kind=report; None without a database.
-
-    Returns the run's id.
-    """
+    """Write the report as an artifact of a new MLflow run "report", tagged kind=report; None without a database."""
     tracker = Tracker(read_settings(home))
     if not tracker.exists():
         return None

@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from textbench.evaluation.claims.published import PROBES, read_claims
-from textbench.flows.plan.cell import Request
 from textbench.flows.plan.corpora import newest
+from textbench.flows.plan.request import Request
 from textbench.flows.referee.held import PLAIN
 from textbench.flows.referee.ledger import hardware_here, read_measured
 from textbench.flows.report.evidence import Evidence, known, published_name
@@ -159,8 +159,7 @@ def made(places: set[tuple[str, str]] | None) -> Table:
 def record(evidence: Evidence) -> int:
     """Write the local leaderboards into leaderboards.csv, in place of older lines; return how many lines.
 
-    Only data sets and methods of the catalogue, under their protocols' own rules, are recorded. Raises InputError
-    where the file cannot be written.
+    Only data sets and methods of the catalogue, under their protocols' own rules, are recorded.
     """
     rows = {tuple(row[name] for name in PLACE): row for row in read()}
     n_new = 0

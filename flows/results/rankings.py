@@ -1,18 +1,18 @@
-"""What retrieval is made of: its requests, one cell a ranker, collection and seed, and how rankers compare."""
+"""What retrieval is made of: one cell a ranker, collection and seed, and how rankers compare."""
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from textbench.evaluation.metrics.ranked_retrieval import MEASURES, randomisation_test
 from textbench.evaluation.statistics.significance import holm
 from textbench.flows.plan.base_cell import BaseCell, feature_stages
+from textbench.flows.plan.request import RetrievalRequest, once
 from textbench.flows.results.index import RECORDED, Index
 from textbench.flows.results.rows import empty_row, spent
-from textbench.tasks import InputError, catalogue, collect, rankers, retrieve, vectorize
-from textbench.tasks.collections import POLICIES
+from textbench.tasks import catalogue, collect, rankers, retrieve, vectorize
 from textbench.tasks.collections._user import OwnCollection
 from textbench.tasks.storage.files import META, Damaged, read_meta
 from textbench.tasks.storage.recipe import Reference
@@ -22,31 +22,6 @@ from textbench.tasks.tokens import token_rule
 if TYPE_CHECKING:
     import numpy as np
 
-Protocol = Literal["honest", "faithful"]
-COLLECTIONS = ("cranfield", "cacm")
-RANKERS = ("bm25", "tfidf", "lsi", "lm", "lm-linear", "mb", "lm+scdv", "mb+scdv", "lm+pv")
-TRIALS = 30
-
-
-@dataclass(frozen=True)
-class Request:
-    """What is asked: every ranker on every collection, once a seed.
-
-    `honest` tunes by `trials` settings on other folds' queries; `faithful` keeps what was published (lambda 0.5) and
-    chooses nothing. `judgments` is the policy that says which codes are relevant. `own` holds the fields of
-    `tasks.collections._user.OwnCollection`, the user's files beside or instead of `collections`.
-    """
-
-    collections: Sequence[str] = COLLECTIONS
-    rankers: Sequence[str] = RANKERS
-    seeds: Sequence[int] = (0,)
-    protocol: Protocol = "honest"
-    trials: int = TRIALS
-    n_folds: int = retrieve.N_FOLDS
-    judgments: str = "positive"
-    rule: str | None = None
-    own: Mapping[str, Any] | None = None
-
 
 @dataclass(frozen=True)
 class Cell(BaseCell):
@@ -55,15 +30,9 @@ class Cell(BaseCell):
     settings: Mapping[str, Any]
 
 
-def plan(request: Request) -> list[Cell]:
-    """Return the cells of a request, nothing computed. Raises InputError for names and numbers that are none."""
-    if not (request.collections or request.own) or not request.rankers or not request.seeds:
-        raise InputError("retrieval needs at least one collection, one ranker and one seed")
-    catalogue.pick("policy of judgments", request.judgments, dict.fromkeys(POLICIES))
-    if request.n_folds < 2:
-        raise InputError(f"--folds must be at least 2, got {request.n_folds}")
-    if request.trials < 0:
-        raise InputError(f"--trials must be at least 0, got {request.trials}")
+@once
+def plan(request: RetrievalRequest) -> list[Cell]:
+    """Return the cells of a request, nothing computed. Raises InputError for names that are none."""
     asked = [rankers.parse(name) for name in dict.fromkeys(request.rankers)]
     corpora = [_corpus(name) for name in dict.fromkeys(request.collections)]
     if request.own:
@@ -94,7 +63,7 @@ def _own_corpus(own: Mapping[str, Any]) -> tuple[str, Reference, str]:
 
 
 def _cell(
-    request: Request, name: str, corpus: Reference, rule: str, ranker: rankers.Ranker, seed: int
+    request: RetrievalRequest, name: str, corpus: Reference, rule: str, ranker: rankers.Ranker, seed: int
 ) -> Cell:
     trials = request.trials if request.protocol == "honest" else 0
     vectors = vectorize.reference(corpus, asdict(token_rule(rule)), False)

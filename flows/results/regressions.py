@@ -25,6 +25,7 @@ from textbench.evaluation.metrics.multilabel import is_of_several_labels
 from textbench.evaluation.statistics.intervals import mean_interval
 from textbench.evaluation.statistics.significance import bootstrap, difference, holm, mcnemar_exact
 from textbench.flows.plan.cell import Cell
+from textbench.flows.plan.request import Request
 from textbench.flows.results.metric_names import heading, scale
 from textbench.flows.results.predictions import is_right, tally
 from textbench.flows.tables.formats import rows_in_markdown
@@ -79,16 +80,15 @@ class Change:
         return self.ratio is not None and self.ratio >= slower and (self.ratio_low or self.ratio) > 1
 
 
-def keep(home: Path, asked: Row, cells: Sequence[Cell], rows: Mapping[str, Row], begun: float) -> Night:
+def keep(home: Path, asked: Row, cells: Sequence[Cell], rows: Sequence[Row], begun: float) -> Night:
     """Write a night to its folder, with the predictions of what succeeded, and return it."""
     stamp = time.strftime("%Y-%m-%dT%H%M%S", time.gmtime(begun))
     folder = home / "nights" / stamp
     folder.mkdir(parents=True)
     store = Store(home / "store")
     kept = []
-    for cell in cells:
-        row = rows.get(cell.key)
-        if row is None or row["error"]:
+    for cell, row in zip(cells, rows, strict=True):
+        if row["error"]:
             continue
         file = f"{cell.key}.parquet"
         shutil.copyfile(store.folder(cell.references["evaluate"]) / "predictions.parquet", folder / file)
@@ -117,13 +117,17 @@ def last_night(home: Path, tonight: Night) -> Night | None:
             night = json.loads(path.read_text("utf-8"))
         except (OSError, ValueError):
             continue
-        if night["begun"] < tonight["begun"] and night["asked"] == tonight["asked"]:
+        if night["begun"] < tonight["begun"] and _asked(night) == _asked(tonight):
             return {**night, "folder": path.parent}
     return None
 
 
+def _asked(night: Night) -> Request:
+    return Request(**night["asked"])  # what it could not yet ask for is as it is by default
+
+
 def compare(last: Night, tonight: Night) -> list[Change]:
-    """Return what changed between two nights, in the order of tonight's rows; what only one of them has is noted."""
+    """Compare two nights method by method, in the order of tonight's rows; what only one of them has is noted."""
     before, after = _by_method(last), _by_method(tonight)
     same = last["hardware"] == tonight["hardware"]
     changes = [

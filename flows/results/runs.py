@@ -2,14 +2,15 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Any, get_args
 
-from textbench.flows.plan.cell import Protocol, Request, plan
+from textbench.flows.plan.cell import plan
 from textbench.flows.plan.corpora import choose_datasets
+from textbench.flows.plan.request import LabelBudgetRequest, Protocol, Request, fields_of
 from textbench.flows.results.index import Index
 from textbench.flows.results.metric_names import SHORT
 from textbench.flows.results.summary import columns, latest, of_best, summarise
@@ -189,10 +190,7 @@ class Run:
             ) from error
 
     def open(self, name: str) -> Artifact:
-        """Return the artifact "result", or the "corpus", "vectors", "choice" or "features" behind it.
-
-        InputError for features of a classifier.
-        """
+        """Return the artifact "result", or the "corpus", "vectors", "choice" or "features" behind it."""
         if name == "result":
             return self._open(self.reference)
         if name == "features":
@@ -293,23 +291,24 @@ def command_of(request: Request, n_draws: int | None = None) -> str:
 
     Of a cell of a label-budget curve it is the curve of its budget with `n_draws` draws, the fewest with it if None.
     """
-    options: dict[str, Any] = {"dataset": next(iter(request.datasets), None), "method": request.methods[0]}
-    options |= {"seed": request.seeds[0], "trials": request.trials, "search-seconds": request.search_seconds}
-    options |= {"protocol": request.protocol, "paper": request.paper, "probe": request.probe}
-    options |= {"rule": request.rule}
-    names = {"n_folds": "folds", "held_out": "held-out", "metric": "tune-metric"}
-    options |= {names[name]: value for name, value in request.validation.items() if name in names}
-    words = ["run"]
+    asked: Request = request
     if labels := request.labels:
-        words = ["curve", *(["--stratified"] if labels["stratified"] else [])]
-        options |= {"budgets": labels["budget"], "draws": n_draws or labels["draw"] + 1}
-        if grid := request.validation.get("c_grid"):
-            options["c-grid"] = ",".join(f"{c:g}" for c in grid)
-    words += _own_words(request.own) if request.own else []
-    for name, value in options.items():
-        if value is not None:
-            words += [f"--{name.replace('_', '-')}", str(value)]
-    return shlex.join(["textbench", *words])
+        draws = {"draws": n_draws or labels["draw"] + 1, "stratified": labels["stratified"]}
+        asked = LabelBudgetRequest(**asdict(request) | draws | {"budgets": [labels["budget"]]})
+    words = _own_words(request.own) if request.own else []
+    for one in fields_of(type(asked)):
+        values = vars(asked)[one.group] if one.group else vars(asked)
+        value = values.get(one.name)
+        flag = one.flag
+        if one.is_list and one.type is float:
+            words += [flag, ",".join(f"{c:g}" for c in value)] if value else []
+        elif one.is_list:
+            words += [word for each in value or () for word in (flag, str(each))]
+        elif value is True:
+            words.append(flag)
+        elif value is not None and value is not False:
+            words += [flag, str(value)]
+    return shlex.join(["textbench", "curve" if labels else "run", *words])
 
 
 def read_audit(run: Run) -> dict[str, Any]:

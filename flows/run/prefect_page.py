@@ -33,16 +33,14 @@ from textbench.tasks.tracking.tracker import Tracker, read_settings
 
 SECONDS_APART = 1.0  # between two updates of the progress, each of which is a request
 SHOWN = ("accuracy", "macro_f1", "micro_f1", "map")
-Rows = dict[str, dict[str, Any]]
 
 
 class Watch(logging.Handler):
-    """Listens to a flow: keeps the row of every cell that ended, by its key, and shows their share as progress."""
+    """Listens to a flow, and shows the share of its cells that ended as progress."""
 
     def __init__(self, n_cells: int) -> None:
         super().__init__(logging.INFO)
-        self.rows: Rows = {}
-        self._n_cells = n_cells
+        self._n_cells, self._n_ended = n_cells, 0
         self._shown = time.monotonic()
         self._artifact: Any = create_progress_artifact(
             progress=0.0, key="progress", description=f"of {counted(n_cells, 'cell')}"
@@ -52,40 +50,38 @@ class Watch(logging.Handler):
         """Take one event of the flow; a page that cannot be told is no reason to stop."""
         if not hasattr(record, "row"):
             return
-        self.rows[record.cell] = record.row  # type: ignore[attr-defined]
-        if time.monotonic() - self._shown > SECONDS_APART or len(self.rows) == self._n_cells:
+        self._n_ended += 1
+        if time.monotonic() - self._shown > SECONDS_APART or self._n_ended == self._n_cells:
             self._shown = time.monotonic()
             try:
-                update_progress_artifact(self._artifact, 100 * len(self.rows) / self._n_cells)
+                update_progress_artifact(self._artifact, 100 * self._n_ended / self._n_cells)
             except Exception:
                 self.handleError(record)
 
 
 @contextmanager
-def watched(n_cells: int) -> Iterator[Rows]:
-    """Show the progress of the flow that runs inside; give the rows of its cells, by key, filled as they end."""
+def watched(n_cells: int) -> Iterator[None]:
+    """Show the progress of the flow that runs inside."""
     watch, logger = Watch(n_cells), logging.getLogger("textbench")
     logger.setLevel(logging.INFO)
     logger.addHandler(watch)
     try:
-        yield watch.rows
+        yield
     finally:
         logger.removeHandler(watch)
 
 
-def publish(home: Path, rows: Rows, title: str, sweep: str) -> None:
+def publish(home: Path, rows: Sequence[Mapping[str, Any]], title: str, sweep: str) -> None:
     """Show finished cells: a table, a picture (curves where labels were limited), and a link to their MLflow runs.
 
     `sweep` is the name the sweep was given, which its tag in MLflow begins with.
     """
     if not rows:
         return
-    create_table_artifact(
-        table(list(rows.values())), key="results", description=f"{title}: a row a cell, in percent"
-    )
-    for name, picture in pictures(list(rows.values())):
+    create_table_artifact(table(rows), key="results", description=f"{title}: a row a cell, in percent")
+    for name, picture in pictures(rows):
         create_image_artifact(picture, key="leaderboard", description=name)
-    if address := runs_address(home, list(rows.values()), sweep):
+    if address := runs_address(home, rows, sweep):
         create_link_artifact(
             address, "the runs in MLflow", key="mlflow", description="Metrics, parameters, predictions"
         )

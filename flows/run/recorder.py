@@ -68,7 +68,7 @@ class Recorder(ABC, Generic[AnyCell]):
         self._had_runs = self.tracker.exists() or not self.tracker.settings.is_on
         self._preparation: Future[None] | None = None
         self._stored: set[str] = set()
-        self._n_cells = 0
+        self._cells: Sequence[AnyCell] = ()
         self._commit = ""
 
     @abstractmethod
@@ -130,7 +130,7 @@ class Recorder(ABC, Generic[AnyCell]):
 
     def begin(self, cells: Sequence[AnyCell]) -> None:
         """Note which cells are stored; if one is to be recorded, see that MLflow answers before computing."""
-        self._n_cells = len(cells)
+        self._cells = cells
         self._stored = {cell.key for cell in cells if self.store.has(cell.references["evaluate"])}
         is_new = any(cell.key not in self._stored or self._recorded(cell) is None for cell in cells)
         if is_new:
@@ -243,13 +243,12 @@ class Recorder(ABC, Generic[AnyCell]):
         announce(cell, self._rows[cell.key])
 
     def state(self) -> State[Any]:
-        """Return the flow's state, once all is recorded: it failed when a cell did."""
-        rows = self.rows
+        """Return the flow's state with the row of every cell, once all is recorded: it failed when a cell did."""
+        rows = [self.rows[cell.key] for cell in self._cells]
         self._settle()
-        n_failed = sum(result["error"] is not None for result in rows.values())
-        if n_failed:
-            return Failed(message=f"{n_failed} of {counted(self._n_cells, 'cell')} failed")
-        return Completed(message=counted(self._n_cells, "cell"))
+        if n_failed := sum(row["error"] is not None for row in rows):
+            return Failed(message=f"{n_failed} of {counted(len(rows), 'cell')} failed", data=rows)
+        return Completed(message=counted(len(rows), "cell"), data=rows)
 
     def _finished(self, cell: AnyCell, error: str | None) -> dict[str, Any]:
         cached = cell.key in self._stored

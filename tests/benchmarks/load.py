@@ -24,7 +24,8 @@ from typing import Any
 
 from tests.benchmarks.command_line import seconds
 from tests.commands import textbench
-from textbench.flows.plan.cell import Cell, Request, plan
+from textbench.flows.plan.cell import Cell, plan
+from textbench.flows.plan.request import Request
 from textbench.flows.servers import prefect_server, services
 from textbench.tasks.storage.files import META, read_meta, write_json
 from textbench.tasks.storage.store import Store
@@ -146,7 +147,7 @@ def _plan(root: Path, n_cells: int, first_seed: int = 0) -> list[Cell]:
     """Return cells that cost milliseconds: each has features, a choice and a result of its own."""
     seeds = range(first_seed, first_seed + n_cells // len(METHODS))
     cheap = {"c_grid": [1.0], "n_folds": 2}
-    return plan(Request([], METHODS, seeds, own={"path": str(root / "toy.csv")}, validation=cheap))
+    return plan(Request([], METHODS, list(seeds), own={"path": str(root / "toy.csv")}, validation=cheap))
 
 
 def _run(cells: Sequence[Cell], home: Path, isolated: bool) -> dict[str, Any]:

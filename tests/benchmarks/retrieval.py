@@ -13,7 +13,7 @@ from tests.commands import textbench
 from textbench.evaluation.metrics.ranked_retrieval import rank, tie_order
 from textbench.evaluation.rankers import cosines
 from textbench.featurizers import lsi
-from textbench.flows.results.rankings import RANKERS
+from textbench.flows.plan.request import RANKERS
 from textbench.tasks import collect, rankers, retrieve, vectorize
 from textbench.tasks.collections._user import OwnCollection
 from textbench.tasks.storage.store import Store

@@ -43,11 +43,11 @@ def exhibits(home: Path) -> list[Exhibit]:
 
 
 def table_1(home: Path) -> Exhibit | None:
-    """The accuracies beside the published ones, with features and seconds, and textbench's baselines below."""
+    """Accuracies beside the published ones, with features and seconds, and textbench's baselines below."""
     from textbench.flows.referee.held import held
     from textbench.flows.referee.ledger import choose, ledger
 
-    parts = [part for part in done(home, SUITE) if not part.part.pieces]
+    parts = [part for part in done(home, SUITE) if not part.part.is_derived]
     if not any(part.found for part in parts):
         return None
     entries = ledger(home, choose(TABLE))
@@ -128,7 +128,7 @@ def _n_features(home: Path, row: Mapping[str, Any]) -> int | None:
 
 
 def figure_2(home: Path) -> Exhibit | None:
-    """The error of LZ77 phrases by the order of the documents, and of compressed features."""
+    """Error of LZ77 phrases by the order of the documents, and of compressed features."""
     found = figures.orders(home)
     if not found:
         return None
@@ -155,7 +155,7 @@ def figure_2(home: Path) -> Exhibit | None:
 
 
 def figure_3(home: Path) -> Exhibit | None:
-    """The documents at the pair of components that shows the classes best."""
+    """Documents at the pair of components that shows the classes best."""
     found = figures.made(home, "components")
     if not found:
         return None
@@ -184,7 +184,7 @@ def figure_3(home: Path) -> Exhibit | None:
 
 
 def figure_4(home: Path, name: str, groups: str, plan: str) -> Exhibit | None:
-    """The error by share of the training documents."""
+    """Error by share of the training documents."""
     found = figures.lines(home, plan)
     if not found:
         return None
@@ -221,7 +221,7 @@ def figure_4(home: Path, name: str, groups: str, plan: str) -> Exhibit | None:
 
 
 def path_of_costs(home: Path) -> Exhibit | None:
-    """The features and the error over pointer costs."""
+    """Features and error over pointer costs."""
     found = figures.made(home, "compression-path")
     if not found:
         return None

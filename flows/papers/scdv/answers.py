@@ -33,13 +33,13 @@ PRINTED = {
 def made(home: Path, *stages: str) -> "list[tuple[DerivedArtifact, Path]]":
     """Return the suite's pieces of these stages that are stored, each once, by seed, with the folder of its files."""
     from textbench.flows.plan.derived import plan_derived
+    from textbench.flows.plan.request import DerivedRequest
     from textbench.flows.plan.suites import parts
     from textbench.tasks.storage.store import Store
 
     store = Store(home / "store")
-    planned = [
-        piece for part in parts(SUITE) if part.pieces for piece in plan_derived(part.request, part.pieces)
-    ]
+    asked = [part.request for part in parts(SUITE) if isinstance(part.request, DerivedRequest)]
+    planned = [piece for request in asked for piece in plan_derived(request)]
     found = {piece.key: piece for piece in planned if piece.stage in stages and store.has(piece.reference)}
     return [(p, store.folder(p.reference)) for p in sorted(found.values(), key=lambda piece: piece.seed)]
 

@@ -122,7 +122,7 @@ def _pairs(results: Results, name: str, method: str) -> list[float | None]:
 def table_2(results: Results) -> Exhibit | None:
     """Each group's precision and recall of BoW and SCDV, and whether they differ."""
     rows: list[list[Any]] = []
-    panels: dict[str, list[drawings.ClassGain]] = {}
+    panels: dict[str, list[drawings.Difference]] = {}
     for claim in claims_of("table-2"):
         entry = results.entries.get(claim.id)
         if claim.method != OWN[PAPER] or claim.class_rate is None or entry is None:
@@ -134,7 +134,7 @@ def table_2(results: Results) -> Exhibit | None:
         if found.value is None or found.compared is None or found.low is None or found.high is None:
             continue
         rate, name = claim.class_rate
-        own = drawings.ClassGain(name, printed.value - of_bow.value, found.compared, found.low, found.high)
+        own = drawings.Difference(name, printed.value - of_bow.value, found.compared, found.low, found.high)
         panels.setdefault(rate, []).append(own)
         mark = "better" if own.low > 0 else "worse" if own.high < 0 else "not told apart"
         rows.append([name, rate, of_bow.value, printed.value, round(own.published, 1)])
@@ -158,7 +158,7 @@ def table_2(results: Results) -> Exhibit | None:
 
 
 def table_3(results: Results) -> Exhibit | None:
-    """The results on Reuters with several labels a document, under the printed metrics and under those that fit."""
+    """Reuters with several labels a document, under the printed metrics and under those that fit."""
     rows, drawn = [], []
     names = list(dict.fromkeys(claim.method for claim in claims_of("table-3") if not claim.obstacle))
     for name, method in [*((name, METHODS[name]) for name in names), ("(not in the paper)", BASELINE)]:
@@ -197,7 +197,7 @@ def table_3(results: Results) -> Exhibit | None:
 
 
 def figure_4(results: Results) -> Exhibit | None:
-    """The accuracy over clusters, dimensions and threshold, one at a time."""
+    """Accuracy over clusters, dimensions and threshold, one at a time."""
     rows, lines = [], []
     sentences = {claim.id: claim for claim in claims_of("figure-4")}
     for id_, claim in sentences.items():
@@ -209,7 +209,7 @@ def figure_4(results: Results) -> Exhibit | None:
         percent = 100 if order.parameter == "sparsity" else 1
         rows += [[PARAMETERS[order.parameter], percent * x, *summary(points[x])] for x in sorted(points)]
         own = [(percent * x, *mean_interval(points[x])) for x in sorted(points)]
-        lines.append(drawings.ParameterLine(PARAMETERS[order.parameter], own, percent * order.better[0]))
+        lines.append(drawings.Line(PARAMETERS[order.parameter], own, percent * order.better[0]))
         rows[-1].append(f"{claim.text}: {results.entries[id_].verdict.kind}")
     if not rows:
         return None
@@ -250,10 +250,10 @@ def _swept(results: Results, order: Sweep) -> dict[float, list[float]]:
 
 
 def table_7(results: Results) -> Exhibit | None:
-    """The seconds of the timed part by stage, and what the features take in megabytes."""
+    """Seconds of the timed part by stage, and what the features take in megabytes."""
     rows: list[list[Any]] = []
     for part in results.parts:
-        timed = [(cell, row) for cell, row in part.found if part.part.timed and row.get("timed")]
+        timed = [(cell, row) for cell, row in part.found if part.part.is_timed and row.get("timed")]
         for method in dict.fromkeys(cell.method for cell, _ in timed):
             name = next(name for name, here in METHODS.items() if here == method and name != "GMM")
             own = [(cell, row) for cell, row in timed if cell.method == method]
@@ -292,7 +292,7 @@ SIZES = {"feature-megabytes": "features stored", "sparsity-at-4-percent": "saved
 
 
 def _timed_remarks(results: Results) -> str:
-    timed = [part for part in results.parts if part.part.timed]
+    timed = [part for part in results.parts if part.part.is_timed]
     n_timed = sum(bool(row.get("timed")) for part in timed for _, row in part.found)
     n_cells = sum(len(part.cells) for part in timed)
     return "" if n_timed == n_cells else f" {n_timed} of {n_cells} cells are timed so far."

@@ -1,0 +1,210 @@
+"""Starting a flow from a command: the data it reads, a server, progress, the rows of its cells, and Ctrl-C."""
+
+import contextlib
+import importlib
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from textbench.flows.plan.request import (
+    BenchmarkRequest,
+    DerivedRequest,
+    LabelBudgetRequest,
+    RetrievalRequest,
+)
+from textbench.flows.tables.words import counted
+from textbench.tasks import InputError
+
+if TYPE_CHECKING:
+    from textbench.flows.plan.base_cell import BaseCell
+    from textbench.flows.plan.cell import Cell
+    from textbench.flows.servers.prefect_server import ServerInfo
+
+# By what is asked for: the flow that does it, imported when it is run.
+FLOWS: dict[type, str] = {
+    BenchmarkRequest: "textbench.flows.benchmark:benchmark",
+    LabelBudgetRequest: "textbench.flows.label_budget:label_budget",
+    DerivedRequest: "textbench.flows.derived:pieces",
+    RetrievalRequest: "textbench.flows.retrieval:retrieval",
+}
+
+
+def use_data_dir(folder: Path | None) -> None:
+    """Take data archives from this folder, if one is given. Raises InputError where it is none."""
+    if folder is not None:
+        if not folder.is_dir():
+            raise InputError(f"--data-dir {folder} is not a folder")
+        os.environ["TEXTBENCH_DATA_DIR"] = str(folder.resolve())
+
+
+@contextlib.contextmanager
+def stopped_by_hand() -> Iterator[None]:
+    """Let Ctrl-C end this process at once: an ordinary exit would wait for threads that wait for computations.
+
+    What it computed in children ends with it. A KeyboardInterrupt could be lost in a library's clean-up.
+    """
+
+    from textbench.tasks.storage import isolate
+
+    def stop(*_: object) -> None:
+        if sys.stderr.isatty():
+            sys.stderr.write("\x1b[?25h\n")  # the progress bar has hidden the cursor
+        print("textbench: stopped; the same command goes on where this one was", file=sys.stderr, flush=True)
+        isolate.unlink_semaphores()
+        os._exit(130)
+
+    previous = signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)
+
+
+def cells_of(request: Any) -> "Sequence[BaseCell]":
+    """Return what a request of any kind asks for, nothing computed. Raises InputError for bad names."""
+    from textbench.flows.plan.cell import plan
+    from textbench.flows.plan.derived import plan_derived
+    from textbench.flows.results import rankings
+
+    if isinstance(request, RetrievalRequest):
+        return rankings.plan(request)
+    return plan_derived(request) if isinstance(request, DerivedRequest) else plan(request)
+
+
+def run_flow(
+    home: Path, request: Any, *, engine: str = "threads", as_json: bool = False
+) -> "tuple[list[dict[str, Any]], ServerInfo]":
+    """Run the flow of a request, show its progress, and return a row a cell, and the server.
+
+    `engine` is one of `flows.run.prefect_tasks.task_runner`. `as_json` prints each row as it comes, as JSON. Raises
+    ServerError when the Prefect server goes away, cells are left, or standard output is closed, and TrackingError when
+    MLflow, which something new is to be written to, does not answer.
+    """
+    from textbench.flows.cli.progress import Progress
+    from textbench.flows.servers import prefect_server
+    from textbench.flows.servers.service import ServerError
+    from textbench.tasks.storage import isolate
+    from textbench.tasks.storage.store import Store
+    from textbench.tasks.tracking.tracker import Tracker, read_settings
+
+    cells, store = cells_of(request), Store(home / "store")
+    is_afresh = getattr(request, "timed", False) or getattr(request, "fresh", False)
+    is_new = is_afresh or not all(store.has(cell.reference) for cell in cells)
+    expected: dict[str, float | None] = {}
+    if is_new:
+        Tracker(read_settings(home)).require()
+        _check_shared()
+        if sys.stderr.isatty():
+            expected = _expected(home, request, not_before=time.time() if is_afresh else 0.0)
+    with prefect_server.opened(home) as info, Progress(cells, as_json, expected) as progress:
+        if is_new:
+            isolate.warm()
+        progress.say("loading Prefect")
+        from prefect import tags
+
+        from textbench.flows.run.prefect_tasks import task_runner
+        from textbench.flows.run.workspace import folder_tag
+        from textbench.flows.servers.orphaned_runs import crash_abandoned_runs, owner_tag
+
+        flow = _flow_of(request).with_options(task_runner=task_runner(engine))
+        progress.say("waiting for the Prefect server")
+        prefect_server.wait(info)
+        crash_abandoned_runs()
+        progress.say("")
+        try:
+            with contextlib.redirect_stdout(sys.stderr), tags(owner_tag(), folder_tag(home)):
+                state = flow(request, return_state=True)
+        except Exception as error:  # whatever Prefect raises when its server goes away
+            reason = str(error).partition("\n")[0]
+            raise ServerError(
+                f"stopped by {type(error).__name__}: {reason}; the same command goes on"
+            ) from error
+    rows = state.result(raise_on_failure=False)
+    if not isinstance(rows, list):  # the flow itself failed
+        left = len(cells) - progress.n_ended
+        raise ServerError(f"{left} of {counted(len(cells), 'cell')} not finished: {state.message}")
+    if state.is_failed() and not any(row["error"] for row in rows):  # a curve could not be recorded
+        raise ServerError(f"{str(state.message).partition(chr(10))[0]}; the same command goes on")
+    if progress.is_closed:
+        raise ServerError("standard output was closed; the results are kept (textbench leaderboard)")
+    return rows, info
+
+
+def _flow_of(request: Any) -> Any:
+    module, _, name = FLOWS[type(request)].partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def _expected(home: Path, request: Any, not_before: float) -> dict[str, float | None]:
+    """Return the seconds that each cell of a request is expected to take, by what its like took; {} for pieces."""
+    from textbench.flows.plan.cell import estimate
+    from textbench.flows.results import rankings
+    from textbench.flows.results.index import Index
+    from textbench.tasks.storage.store import Store
+
+    if isinstance(request, DerivedRequest):
+        return {}
+    cells = cells_of(request)
+    index = rankings.index(home) if isinstance(request, RetrievalRequest) else Index(home)
+    seconds = estimate(cells, Store(home / "store", not_before=not_before), index.rows())
+    return dict(zip((cell.key for cell in cells), seconds, strict=True))
+
+
+def require_data(home: Path, cells: "list[Cell]") -> None:
+    """Ingest what is not stored yet, so that methods and documents that are missing or bad stop a run before it begins.
+
+    Raises InputError for a method's file that cannot be loaded, for documents that are none, a part without a token,
+    folds that are asked for where the data has validation documents of its own, and a metric that tuning cannot compute
+    on the user's documents, or a database that machines share and that does not answer; TrackingError where MLflow,
+    which something new is to be written to, does not answer.
+    """
+    from textbench.flows.plan.checks import check_tuning_metric, check_validation
+    from textbench.tasks import ingest, method_files
+    from textbench.tasks.corpus import read_corpus
+    from textbench.tasks.storage.remote import check_databases
+    from textbench.tasks.storage.store import Store
+    from textbench.tasks.tokens import TokenRule, check_tokens
+    from textbench.tasks.tracking.tracker import Tracker, read_settings
+
+    store = Store(home / "store")
+    missing = [cell for cell in cells if not store.has(cell.references["evaluate"])]
+    if missing:
+        check_databases()
+        Tracker(read_settings(home)).require()
+    methods = dict.fromkeys(cell.references["tune"].params["method"] for cell in missing)
+    for path in [method for method in methods if method.endswith(".py")]:
+        method_files.check(path)
+    for cell in {cell.references["vectorize"].key: cell for cell in cells}.values():
+        corpus, vectors = cell.references["ingest"], cell.references["vectorize"]
+        validation = cell.request.validation if cell.request.own else {}
+        if store.has(corpus) and store.has(vectors) and not validation:
+            continue
+        try:
+            ingest.ensure(store, corpus)
+            if not (cell.request.own or cell.request.rule):
+                continue  # by its own rule a data set of the catalogue has tokens
+            found = read_corpus(store.open(corpus))
+        except OSError:
+            continue  # not the documents' fault: the cells say so, each for itself
+        check_tokens(cell.dataset, found, TokenRule(**vectors.params["rule"]))
+        check_tuning_metric(
+            validation.get("metric"), cell.dataset, several_labels=found.train_targets.ndim == 2
+        )
+        check_validation(validation, cell.dataset, found)
+
+
+def _check_shared() -> None:
+    """See that what machines share can be used."""
+    from textbench.tasks.storage.remote import check_databases
+    from textbench.tasks.storage.store import STORE
+
+    check_databases()
+
+    if url := os.environ.get(STORE):
+        from textbench.tasks.storage.remote import Remote
+
+        Remote(url).check()
