@@ -13,7 +13,7 @@ FULL = 0.25
 
 
 def full_columns(X: "np.ndarray | csr_matrix", share: float = FULL) -> np.ndarray:
-    """Which columns more than this share of the documents have, bools (n_features,)."""
+    """Which columns of X (n_documents, n_features) more than this share of the documents have, bools (n_features,)."""
     if isinstance(X, np.ndarray):
         return np.count_nonzero(X, axis=0) > share * len(X)
     return np.bincount(X.indices, minlength=X.shape[1]) > share * X.shape[0]

@@ -54,7 +54,10 @@ class CountClassifier(ClassifierMixin, BaseEstimator):
         """Take the learned state back from what `_learned` gave."""
 
     def fit(self, X: sp.csr_matrix, y: "np.ndarray | sp.csr_matrix") -> Self:
-        """Learn from X, csr (n_documents, n_terms), and y, classes or an indicator."""
+        """Learn from X, csr (n_documents, n_terms), and y, classes or an indicator.
+
+        Raises ValueError unless both have one row a document.
+        """
         counts = validated_counts(self, X, reset=True)
         if y.shape[0] != counts.shape[0]:
             raise ValueError(

@@ -161,7 +161,7 @@ def expect_finite(values: Any) -> None:
 
 
 def expect_same(first: np.ndarray, second: np.ndarray, expected: str) -> None:
-    """Raise Broken unless two arrays are the same to the bit."""
+    """Raise Broken unless `first` and `second`, of any shape (n, ...), are the same to the bit."""
     if first.dtype != second.dtype or first.shape != second.shape:
         raise Broken(
             f"expected {expected}, got {first.dtype} {first.shape} and {second.dtype} {second.shape}"
@@ -184,7 +184,7 @@ def expect_error(kind: type[Exception], call: Callable[[], Any], expected: str) 
 
 
 def stored_and_read(arrays: Mapping[str, Any]) -> dict[str, Any]:
-    """Write arrays as npz and the rest as JSON, without pickle, and read them back."""
+    """Write arrays as npz and the rest as JSON, without pickle, and return what is read back."""
     file = io.BytesIO()
     matrices: dict[str, Any] = {
         name: value for name, value in arrays.items() if isinstance(value, np.ndarray)

@@ -45,7 +45,7 @@ def fit_mixture(
 
     `covariance`: "tied" (all components share a full one), "tied-spherical" (all share one variance), "full",
     "diag", "spherical" (one each). A component that loses all its points keeps weight 0, with a RuntimeWarning.
-    Raises ValueError for an unknown covariance, or fewer points than components.
+    Raises ValueError for an unknown covariance, or fewer points than components. Returns the mixture.
     """
     if covariance not in COVARIANCES:
         raise ValueError(f"covariance must be one of {', '.join(COVARIANCES)}: got {covariance!r}")
@@ -97,7 +97,8 @@ def fit_tied(
     """EM with one covariance, or one variance, for all components, from start `memberships`; all in float64.
 
     Two matrix products and one Cholesky factorisation an iteration: the second moments of the points never change, and
-    the term x^T S^-1 x of the density is the same for all components.
+    the term x^T S^-1 x of the density is the same for all components. Returns the mixture. points: (n_points,
+    n_dimensions). memberships: (n_points, n_components), P(component | point).
     """
     components = _Tied(np.asarray(points, dtype=np.float64), memberships.shape[1], spherical)
     components.maximise(memberships)

@@ -39,7 +39,10 @@ class ParagraphVectors(LearnedArrays, ClassNamePrefixFeaturesOutMixin, Transform
         """Raise ValueError for an impossible parameter."""
 
     def fit(self, X: Sequence[np.ndarray], y: Any = None) -> Self:
-        """Train on X, token ids (int32 arrays), one a document; one thread, so that a seed gives the same bits."""
+        """Train on X, token ids, an int32 array (n_tokens,) a document; one thread, so that a seed gives the same bits.
+
+        Raises ValueError where no term occurs `min_count` times.
+        """
         self._check()
         params = self.get_params()
         documents = validated_documents(X)
@@ -67,7 +70,8 @@ class ParagraphVectors(LearnedArrays, ClassNamePrefixFeaturesOutMixin, Transform
         """Return vectors inferred with all else held fixed: dense float32, (n_documents, n_components).
 
         A document starts from noise that depends on its own tokens alone, so that it gets the same vector in any
-        company; training documents are inferred like new ones. A document without a known term is a row of zeros.
+        company; training documents are inferred like new ones. A document without a known term is a row of zeros. X:
+        as in `fit`.
         """
         check_is_fitted(self)
         model = self._trained_model()
@@ -118,7 +122,7 @@ class ParagraphVectors(LearnedArrays, ClassNamePrefixFeaturesOutMixin, Transform
 
 
 def validated_documents(X: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Return the documents as int32 arrays. ValueError unless each is one-dimensional, of ints in 0 .. 2^31 - 1."""
+    """Return the documents X as int32 arrays (n_tokens,). ValueError unless all are 1-D, of ints in 0 .. 2^31 - 1."""
     documents = [np.asarray(document) for document in X]
     for document in documents:
         if document.ndim != 1 or document.dtype.kind not in "iu" or document.min(initial=0) < 0:

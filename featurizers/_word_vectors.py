@@ -31,12 +31,15 @@ def known_terms(word_vectors: Any, n_terms: int) -> np.ndarray:
 
 
 def n_empty(counts: sp.csr_matrix) -> int:
-    """Return the number of documents (rows) without any term."""
+    """Return the number of documents without any term, rows of counts (n_documents, n_terms)."""
     return int((np.diff(counts.indptr) == 0).sum())
 
 
 def smoothed_idf(counts: sp.csr_matrix) -> np.ndarray:
-    """Return 1 + ln((1 + N) / (1 + n_k)), float64 (n_terms,): N documents, n_k of them with term k."""
+    """Return 1 + ln((1 + N) / (1 + n_k)), float64 (n_terms,): N documents, n_k of them with term k.
+
+    N and n_k are of counts (n_documents, n_terms).
+    """
     n_documents, n_terms = counts.shape
     return 1 + np.log((1 + n_documents) / (1 + np.bincount(counts.indices, minlength=n_terms)))
 
@@ -44,7 +47,7 @@ def smoothed_idf(counts: sp.csr_matrix) -> np.ndarray:
 def weighted_average(counts: sp.csr_matrix, vectors: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return each document's mean of its tokens' vectors, weighted by `weights` (n_terms,) >= 0: float32, dense.
 
-    A document without terms is a row of zeros.
+    A document without terms is a row of zeros. counts: csr (n_documents, n_terms).
     """
     weighted = counts.multiply(weights).tocsr()
     total = np.asarray(weighted.sum(axis=1))
@@ -85,7 +88,7 @@ class ClusterSums:
 def cluster_sums(
     counts: sp.csr_matrix, vectors: np.ndarray, memberships: sp.csr_matrix, weights: np.ndarray
 ) -> ClusterSums:
-    """Sum weight * P(cluster | term) * vector over the tokens of each document, for each cluster.
+    """Return the sums of weight * P(cluster | term) * vector over the tokens of each document, for each cluster.
 
     counts: csr (n_documents, n_terms); vectors: float32 (n_terms, n_dimensions); memberships: csr (n_terms,
     n_clusters), whose stored entries are what is worked on; weights: float64 (n_terms,). Raises ValueError for a
@@ -114,5 +117,5 @@ def blocks(n_documents: int, size: int) -> list[slice]:
 
 
 def stack(parts: list[sp.csr_matrix]) -> sp.csr_matrix:
-    """Stack blocks of rows; the column numbers stay int32."""
+    """Return parts, blocks of rows (n_rows, n_features), in one matrix; the column numbers stay int32."""
     return parts[0] if len(parts) == 1 else sp.csr_matrix(sp.vstack(parts, format="csr"))

@@ -34,7 +34,7 @@ class AvgVec(LearnedArrays, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     learned = ("terms_", "vectors_", "n_empty_documents_", "n_features_in_")
 
     def fit(self, X: sp.csr_matrix, y: Any = None, *, word_vectors: np.ndarray) -> Self:
-        """Take the vectors, float32 (n_terms, n_dimensions), of the terms of X, csr (n_documents, n_terms)."""
+        """Take word_vectors, float32 (n_terms, n_dimensions), of the terms of X, csr (n_documents, n_terms)."""
         counts = validated_counts(self, X, reset=True)
         self.terms_ = known_terms(word_vectors, counts.shape[1])
         self.vectors_ = np.ascontiguousarray(word_vectors[self.terms_], dtype=np.float32)

@@ -44,9 +44,9 @@ DOCUMENTS_AT_ONCE = 512
 class Bowv(LearnedArrays, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Bag of word vectors: for each of K clusters of terms the pooled vector of the document's tokens in it.
 
-    Terms are clustered by k-means (`n_clusters`). `pooling`: "mean", the mean vector of the document's tokens in the
-    cluster, or "sum" (the authors' code). These K * d values are divided by their length; then K inverse cluster
-    frequencies follow, the sums of the tokens' idf in each cluster, divided by theirs.
+    Terms are clustered by k-means (`n_clusters`, `random_state` its seed). `pooling`: "mean", the mean vector of the
+    document's tokens in the cluster, or "sum" (the authors' code). These K * d values are divided by their length;
+    then K inverse cluster frequencies follow, the sums of the tokens' idf in each cluster, divided by theirs.
 
     X: sparse csr, (n_documents, n_terms), non-negative counts. Features: sparse csr float32, (n_documents, n_clusters *
     n_dimensions + n_clusters), cluster by cluster; a document without a term that has a vector is a row of zeros, and
@@ -67,7 +67,7 @@ class Bowv(LearnedArrays, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         self.random_state = random_state
 
     def fit(self, X: sp.csr_matrix, y: Any = None, *, word_vectors: np.ndarray) -> Self:
-        """Learn idf from X, csr (n_documents, n_terms), and clusters from float32 (n_terms, n_dimensions)."""
+        """Learn idf from X, csr (n_documents, n_terms), and clusters from word_vectors (n_terms, n_dimensions)."""
         check_parameters(self, ACCEPTS)
         counts = validated_counts(self, X, reset=True)
         self.terms_ = known_terms(word_vectors, counts.shape[1])

@@ -30,9 +30,9 @@ SEARCH_SPACE: dict[str, BaseDistribution] = {
 class ChiSquared(LearnedArrays, TransformerMixin, BaseEstimator):
     """Chi-squared feature selection: the `n_terms` terms of the highest score, by TF-IDF (the defaults of `TfIdf`).
 
-    A term's score combines its chi-squared statistics with each class, or each label, against the rest: their "max",
-    or their "mean", weighted by the classes' shares of the documents. Of equal scores the term of more documents goes
-    first. Norms are of the selected terms, as if there were no others.
+    A term's score combines its chi-squared statistics with each class, or each label, against the rest: by `average`
+    their "max", or their "mean", weighted by the classes' shares of the documents. Of equal scores the term of more
+    documents goes first. Norms are of the selected terms, as if there were no others.
 
     X: sparse csr, (n_documents, n_terms), non-negative counts. y: (n_documents,) ints, or an indicator (n_documents,
     n_labels), csr or dense. Features: sparse csr float32, (n_documents, n_selected). `selected_`: columns of X,
@@ -50,7 +50,10 @@ class ChiSquared(LearnedArrays, TransformerMixin, BaseEstimator):
         self.average = average
 
     def fit(self, X: sp.csr_matrix, y: "np.ndarray | sp.csr_matrix | None" = None) -> Self:
-        """Score the terms of X, csr (n_documents, n_terms), by y, classes or an indicator, and keep the best."""
+        """Score the terms of X, csr (n_documents, n_terms), by y, classes or an indicator, and keep the best.
+
+        ValueError without a label for each document.
+        """
         check_parameters(self, ACCEPTS)
         counts = validated_counts(self, X, reset=True)
         n_documents = counts.shape[0]
@@ -86,7 +89,7 @@ def chi_squared(n_both: np.ndarray, n_with_term: np.ndarray, n_of_class: int, n_
     """Return the statistic of terms and a class: N (AD - CB)^2 / ((A + C) (B + D) (A + B) (C + D)), float64 (n_terms,).
 
     Of N documents A are of the class with the term, B of others with it, C of the class and D of others without it. 0
-    where term or class tell no two documents apart.
+    where term or class tell no two documents apart. n_both: A, (n_terms,); n_with_term: A + B; n_of_class: A + C.
     """
     A = n_both.astype(np.float64)
     B, C = n_with_term - A, n_of_class - A

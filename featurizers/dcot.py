@@ -147,7 +147,10 @@ class DenseCohortOfTerms(TransformerMixin, BaseEstimator):
         return self._layers(self._input(X))
 
     def shallower(self, n_layers: int) -> Self:
-        """Return the transformer of the first `n_layers` layers: fitting that many gives the same."""
+        """Return the transformer of the first `n_layers` layers: fitting that many gives the same.
+
+        ValueError for more than are fitted, or none.
+        """
         check_is_fitted(self)
         if not 1 <= n_layers <= len(self.weights_):
             raise ValueError(
@@ -272,7 +275,7 @@ def _directions(z: np.ndarray, origin: np.ndarray) -> np.ndarray:
 
 
 def prototypes(x: sp.csr_matrix, rule: str, n_prototypes: int) -> np.ndarray:
-    """Return the columns of the terms that rank first by the rule, best first, none that never occurs: (r,) ints."""
+    """Return the columns of x, the terms that rank first by the rule, best first, none that never occurs: (r,) ints."""
     weighted = TfIdf().fit_transform(x) if rule == "tfidf" else x
     values = np.ones(x.nnz) if rule == "df" else weighted.data
     mass = np.bincount(weighted.indices, weights=values, minlength=x.shape[1])

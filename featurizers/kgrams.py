@@ -53,7 +53,7 @@ class AllKGrams(LearnedArrays, TransformerMixin, BaseEstimator):
         return self
 
     def fit_transform(self, X: Sequence[Any], y: Any = None) -> sp.csr_matrix:
-        """Find the k-grams of X, a list of documents, and count them."""
+        """Find the k-grams of X, a list of documents, and return their counts."""
         return self._count(self._learn(X), 0)
 
     def transform(self, X: Sequence[Any]) -> sp.csr_matrix:

@@ -44,7 +44,7 @@ class LatentDirichletAllocation(
     priors: `alpha` on a document's topics, `eta` on a topic's terms. phi is read from the last state. A
     document's theta maximises sum_w n_w log(sum_k theta_k phi_kw) + alpha sum_k log theta_k, a concave problem
     (the posterior mode in the softmax parametrisation), for training and new documents alike: sampled
-    proportions would make the features of a document depend on chance.
+    proportions would make the features of a document depend on chance. `random_state`: seed of the sampling.
 
     X: sparse csr, (n_documents, n_terms), counts. Features: dense float32, (n_documents, n_topics), rows that
     sum to 1; a document without a term of the training documents is a row of zeros. `components_`: phi,
@@ -73,7 +73,7 @@ class LatentDirichletAllocation(
         self.random_state = random_state
 
     def fit(self, X: sp.csr_matrix, y: Any = None) -> Self:
-        """Sample the topics of X, csr (n_documents, n_terms)."""
+        """Sample the topics of X, csr (n_documents, n_terms). Raises ValueError for counts that are not whole."""
         check_parameters(self, ACCEPTS)
         counts = validated_counts(self, X, reset=True)
         if np.any(counts.data != np.rint(counts.data)):

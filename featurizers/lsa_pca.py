@@ -30,7 +30,7 @@ class LsaPca(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     x are the weights of equation (3) (`TfIdfLog2`). The covariance C, divided by N - 1, is centred, but the
     projection is not: it is printed as U^T x, which differs from principal component scores by the constant
     U^T mean(x). `n_components`, the notes' c, is clipped to the rank of C and is at least 1 (a zero direction
-    if all weights are zero).
+    if all weights are zero). `random_state`: seed of the iteration's first vector.
 
     X: sparse csr, (n_documents, n_terms), non-negative counts. Features: dense float32, (n_documents,
     n_components); an empty document is a row of zeros. `components_`: U^T, float32, (n_components, n_terms),
@@ -47,7 +47,10 @@ class LsaPca(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: sp.csr_matrix, y: Any = None) -> Self:
-        """Learn weights and eigenvectors from X, csr (n_documents, n_terms)."""
+        """Learn weights and eigenvectors from X, csr (n_documents, n_terms).
+
+        ValueError for fewer than two documents.
+        """
         check_parameters(self, ACCEPTS)
         self.weighter_ = TfIdfLog2().fit(X)
         self.n_features_in_ = self.weighter_.n_features_in_

@@ -85,7 +85,7 @@ class NBSVM(LinearCountClassifier):
 
 
 def log_count_ratios(weights: sp.csr_matrix, positive: np.ndarray, alpha: float) -> np.ndarray:
-    """Return r of section 2.1, float64 (n_terms,), from a csr matrix whose stored values are occurrences.
+    """Return r of section 2.1, float64 (n_terms,), from weights, csr, whose stored values are occurrences.
 
     positive: bools (n_documents,). r_t = log(p_t / |p|_1) - log(q_t / |q|_1), with p and q = alpha + the number
     of documents with term t among the positive and the other ones.

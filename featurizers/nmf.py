@@ -42,7 +42,7 @@ class NonNegativeFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 
     `weighting` of X: "tfidf" (sublinear, smoothed, unit length) or "counts". `n_topics`: rows of H, clipped to
     the smaller side of X; topics that come out zero are dropped. `max_iter`: sweeps over W and H, from a
-    random start. Features: the W that is best for H, for training and new documents alike.
+    random start (`random_state`). Features: the W that is best for H, for training and new documents alike.
 
     X: sparse csr, (n_documents, n_terms), non-negative counts. Features: dense float32, (n_documents,
     n_topics), non-negative; an empty document is a row of zeros. `components_`: H, float64, (n_topics, n_terms),

@@ -54,10 +54,10 @@ class Scdv(LearnedArrays, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     Word vectors are clustered by a Gaussian mixture of `n_clusters` components whose covariance is "tied" (one full
     matrix for all, the authors' code), "tied-spherical" (one variance for all, the paper's words), "spherical", "full"
-    or "diag" (one each). A document's vector is divided by its length; then values under `threshold_` in magnitude
-    become zero: `sparsity` times (|mean smallest value| + |mean largest value|) / 2, the means over the documents of
-    `fit`. (The paper's p is 100 times `sparsity`. Its code takes these means over training documents alone, even where
-    idf and vectors come from all.)
+    or "diag" (one each), from `random_state`. A document's vector is divided by its length; then values under
+    `threshold_` in magnitude become zero: `sparsity` times (|mean smallest value| + |mean largest value|) / 2, the
+    means over the documents of `fit`. (The paper's p is 100 times `sparsity`. Its code takes these means over
+    training documents alone, even where idf and vectors come from all.)
 
     X: sparse csr, (n_documents, n_terms), non-negative counts. Features: sparse csr float32, (n_documents, n_clusters *
     n_dimensions), cluster by cluster; a document without a term that has a vector is a row of zeros, and `fit` counts
@@ -94,7 +94,7 @@ class Scdv(LearnedArrays, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         self.random_state = random_state
 
     def fit(self, X: sp.csr_matrix, y: Any = None, *, word_vectors: np.ndarray) -> Self:
-        """Learn idf and threshold from X, csr (n_documents, n_terms), and clusters from float32 (n_terms, d)."""
+        """Learn idf and threshold from X, csr (n_documents, n_terms), and clusters from word_vectors (n_terms, d)."""
         check_parameters(self, ACCEPTS)
         counts = validated_counts(self, X, reset=True)
         self.terms_ = known_terms(word_vectors, counts.shape[1])

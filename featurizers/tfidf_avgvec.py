@@ -37,7 +37,7 @@ class TfidfAvgVec(LearnedArrays, ClassNamePrefixFeaturesOutMixin, TransformerMix
     learned = ("terms_", "vectors_", "idf_", "n_empty_documents_", "n_features_in_")
 
     def fit(self, X: sp.csr_matrix, y: Any = None, *, word_vectors: np.ndarray) -> Self:
-        """Learn idf from X, csr (n_documents, n_terms); take its terms' vectors, float32 (n_terms, n_dimensions)."""
+        """Learn idf from X, csr (n_documents, n_terms); take its terms' word_vectors (n_terms, n_dimensions)."""
         counts = validated_counts(self, X, reset=True)
         self.terms_ = known_terms(word_vectors, counts.shape[1])
         self.vectors_ = np.ascontiguousarray(word_vectors[self.terms_], dtype=np.float32)

@@ -30,6 +30,7 @@ class WeightBoc(LearnedArrays, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     Concepts are `n_clusters` clusters of the terms by k-means on word vectors of unit length (for spherical k-means);
     n_k of the N documents in `fit` have a term of concept k. A concept of no document, or of all, has weight 0.
+    `random_state`: seed of k-means.
 
     X: sparse csr, (n_documents, n_terms), non-negative counts. Features: sparse csr float32, (n_documents, n_clusters);
     a document without a term that has a vector is a row of zeros, and `fit` counts them in `n_empty_documents_`.
@@ -47,7 +48,7 @@ class WeightBoc(LearnedArrays, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.random_state = random_state
 
     def fit(self, X: sp.csr_matrix, y: Any = None, *, word_vectors: np.ndarray) -> Self:
-        """Learn concepts from float32 (n_terms, n_dimensions) and their idf from X, csr (n_documents, n_terms)."""
+        """Learn concepts from word_vectors (n_terms, n_dimensions) and their idf from X, csr (n_documents, n_terms)."""
         check_parameters(self, ACCEPTS)
         counts = validated_counts(self, X, reset=True)
         self.terms_ = known_terms(word_vectors, counts.shape[1])

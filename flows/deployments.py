@@ -51,12 +51,15 @@ def label_budget(request: LabelBudgetRequest) -> State[Any]:
 @flow(name="retrieval", flow_run_name=run_name, task_runner=task_runner("threads"))
 @form(RetrievalRequest, NAME, rankers=["bm25", "tfidf", "lm"], seeds=1)
 def retrieval(request: RetrievalRequest) -> State[Any]:
-    """Rank collections of documents for their queries; MAP is of queries that took no part in choosing parameters."""
+    """Rank collections of documents for their queries: MAP of queries that took no part in choosing parameters."""
     return shown("Rankings", lambda: rankings.plan(request), lambda: retrieval_flow.retrieval.fn(request))
 
 
 def shown(title: str, planned: Callable[[], Sequence[Any]], run: Callable[[], State[Any]]) -> State[Any]:
-    """Run a flow with its progress shown, then show its results; input that no form can refuse fails the run."""
+    """Run a flow with its progress shown, then show its results; input that no form can refuse fails the run.
+
+    Returns the flow's state.
+    """
     try:
         with prefect_page.watched(len(planned())):
             state = run()

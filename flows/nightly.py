@@ -39,7 +39,7 @@ class NightlyRequest(Request):
 def nightly(request: NightlyRequest) -> State[Any]:
     """Compute everything anew, one cell at a time, and mark what got worse or slower since the last night.
 
-    A regression fails the run, so that it is seen; so does a cell that fails.
+    A regression fails the run, so that it is seen; so does a cell that fails. Returns the flow's state.
     """
     asked = asdict(request.alone())
     anew = BenchmarkRequest(**asked, timed=True, fresh=True)

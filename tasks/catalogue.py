@@ -108,7 +108,10 @@ class Entry:
         return bool(said)
 
     def constant(self, name: str, default: Any = None) -> Any:
-        """Return the value of a module-level literal such as `INPUT`, without importing the module."""
+        """Return the value of a module-level literal such as `INPUT`, without importing the module.
+
+        InputError for another value.
+        """
         for node in self._tree.body:
             targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
             if isinstance(node, ast.Assign | ast.AnnAssign) and any(
@@ -131,7 +134,7 @@ class Entry:
         return [(self.module, name) for name in names]
 
     def load(self) -> ModuleType:
-        """Import the file."""
+        """Import the file and return the module. Raises InputError for what is no Python file."""
         if self.is_own:
             specification = importlib.util.spec_from_file_location(f"{OWN}{self.path.stem}", self.path)
             if specification is None or specification.loader is None:
@@ -183,7 +186,10 @@ def rankers() -> dict[str, Entry]:
 
 
 def method(name: str) -> Entry:
-    """Return one method: a name, or the path of a Python file that keeps the contract of `featurizers`."""
+    """Return one method: a name, or the path of a Python file that keeps the contract of `featurizers`.
+
+    Raises InputError for a file that is missing or is not Python.
+    """
     if name.endswith(".py"):
         path = Path(name).expanduser().resolve()
         if not path.is_file():

@@ -43,7 +43,10 @@ def own_reference(own: "OwnCollection") -> Reference:
 
 
 def compute(job: "Job") -> None:
-    """Load the collection and write its documents, queries and judgments, and what is known of it."""
+    """Load the collection and write its documents, queries and judgments, and what is known of it.
+
+    Raises InputError for files that have changed since they were asked for.
+    """
     from textbench.tasks.collections._user import OwnCollection
 
     name = job.params["dataset"]
@@ -62,7 +65,7 @@ def compute(job: "Job") -> None:
 
 
 def load(params: Mapping[str, Any]) -> "Collection":
-    """Load the collection that a reference's parameters name. InputError as its reader raises it."""
+    """Return the collection that a reference's parameters name. InputError as its reader raises it."""
     if "own" in params:
         from textbench.tasks.collections import _user
 

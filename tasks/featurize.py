@@ -34,7 +34,8 @@ def reference(
 
     A method without `random_state` gives the same artifact for every seed, unless it needs word vectors: they are
     an artifact of their own, which every method and setting that does not change them shares. `labels` are those that
-    may be seen (as `tasks.tune.reference` takes them): the recipe of a method that uses labels has them, of others not.
+    may be seen (as `tasks.tune.reference` takes them): the recipe of a method that uses labels has them, of others
+    not. Raises InputError for parameters of word vectors where the method needs none.
     """
     entry = catalogue.method(method)
     own = {name: value for name, value in params.items() if not name.startswith(PREFIX)}
@@ -125,7 +126,10 @@ def _needed(job: Job) -> dict[str, Any]:
 
 
 def documents(vectors: "Artifact", part: str, kind: str) -> Any:
-    """Return one part of the documents as a method reads them: csr counts, or a list of int32 token-id arrays."""
+    """Return one part of the documents as a method reads them: csr counts, or a list of int32 token-id arrays.
+
+    ValueError for another `kind`.
+    """
     if kind == "counts":
         return vectors.matrix(f"{part}_counts")
     if kind == "tokens":
@@ -151,7 +155,10 @@ def n_documents(documents: Any) -> int:
 def checked_width(
     features: "np.ndarray | csr_matrix", part: str, n_documents: int, width: int | None = None
 ) -> int:
-    """Refuse features of the wrong shape or with values that are not finite; return their number of columns."""
+    """Refuse features of the wrong shape or with values that are not finite; return their number of columns.
+
+    Raises ValueError naming what was expected and what was found.
+    """
     import numpy as np
     import scipy.sparse
 

@@ -33,7 +33,7 @@ class Ranker:
         return self.module.endswith(f".{COSINE}")
 
     def load(self) -> ModuleType:
-        """Import the model's file."""
+        """Import the model's file and return the module."""
         return importlib.import_module(self.module)
 
 

@@ -158,6 +158,7 @@ def term_vectors(features: "Artifact", name: str, n_terms: int) -> "np.ndarray":
     """Return the words' vectors in the space of the documents, (n_terms, n_features), zeros for a word without one.
 
     They are what a fitted method holds: the output vectors of paragraph vectors, or the directions of a projection.
+    InputError for a method that learns neither.
     """
     import numpy as np
 

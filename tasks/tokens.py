@@ -145,7 +145,7 @@ class Vectors:
 def vectorize(
     train_texts: Sequence[str], test_texts: Sequence[str], rule: TokenRule, *, transductive: bool = False
 ) -> Vectors:
-    """Learn the vocabulary from the training texts and encode both parts with it.
+    """Learn the vocabulary from the training texts and return both parts encoded with it.
 
     With `transductive=True` the vocabulary and the limits `min_df` and `max_df` are learned from training and
     test texts together. Raises InputError when no term is left.

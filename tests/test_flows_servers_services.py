@@ -19,7 +19,6 @@ from tests import commands
 from tests.commands import rows_of
 from textbench.flows.run.workspace import folder_tag
 from textbench.flows.servers import ports, services
-from textbench.flows.servers.service import ServerError
 from textbench.tasks import InputError
 
 ONE = {"datasets": ["r8"], "methods": ["binary"], "n_seeds": 1}
@@ -273,17 +272,6 @@ def test_status_without_services_says_how_to_start_them(tmp_path: Path) -> None:
     said, _ = textbench("status", home=tmp_path)
     assert [line.split()[0] for line in said.splitlines()] == ["prefect", "worker", "mlflow"]
     assert said.count("textbench up starts it") == 2
-
-
-def test_a_page_that_dies_at_start_shows_the_end_of_its_log(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "mlflow.db").write_text("this is no database, and long enough for SQLite to notice " * 20)
-    monkeypatch.setenv("TEXTBENCH_HOME", str(tmp_path))
-    services.start_mlflow(tmp_path, "127.0.0.1", 0)
-    with pytest.raises(ServerError, match=r"(?s)the MLflow page ended while it was starting.*mlflow\.db"):
-        services.mlflow_page(tmp_path).wait()
-    assert not services.mlflow_page(tmp_path).is_running()
 
 
 def test_an_mlflow_server_of_the_users_is_used_and_left_alone(

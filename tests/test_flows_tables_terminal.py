@@ -2,6 +2,7 @@
 
 import io
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from textbench.flows.referee.ledger import choose, ledger
 from textbench.flows.results import ranking_tables
 from textbench.flows.results.comparison import pairs, runs_of_methods
 from textbench.flows.results.leaderboard import render_table
-from textbench.flows.tables.table import EMPTY, Datum, Table
+from textbench.flows.tables.table import EMPTY, Datum, Table, of_texts
 from textbench.flows.tables.terminal import print_table
 
 LONG = "scdv(n_clusters=10, word_vectors__min_count=2)"
@@ -33,8 +34,8 @@ def text_of(made: Console) -> str:
 
 def made_of(*headings: str, rows: list[list[str]], **more: Any) -> Table:
     """A table whose names may be broken at their spaces, its figures flush right."""
-    data = [[Datum(name, parts=name.split()), *map(Datum, figures)] for name, *figures in rows]
-    return Table("t", "", [(name, name) for name in headings], data, right=headings[1:], **more)
+    names = [[Datum(name, parts=name.split()), *figures] for name, *figures in rows]
+    return replace(of_texts("", headings, names), **more)
 
 
 def whole(text: str, *words: str) -> None:
@@ -155,8 +156,6 @@ def test_retrieval(width: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setenv("COLUMNS", str(width))
     cells, store = computed(tmp_path, ["bm25", "lm"], [0])
-    from dataclasses import replace
-
     from textbench.flows.results.rankings import result_row
 
     rows: list[dict[str, Any]] = [result_row(cell, store) for cell in cells]

@@ -65,6 +65,7 @@ class Pair:
 
     @property
     def shared(self) -> list[int]:
+        """The places on the axis where both have a point, ascending."""
         return sorted(self.better.keys() & self.worse.keys())
 
 

@@ -92,7 +92,10 @@ class Comparison:
 def judge_figure(
     published: Interval, measured: Interval, higher_is_better: bool = True, widest: float | None = None
 ) -> Verdict:
-    """Judge a published figure by a measured one, both in the claim's unit; `widest` bounds the half-width."""
+    """Judge a published figure by a measured one, both in the claim's unit; `widest` bounds the half-width.
+
+    Returns the verdict.
+    """
     if math.isnan(measured.half_width):
         return Verdict("undecided", "one run has no interval; more seeds would give one")
     spread = f"{measured.value:.4g} [{measured.low:.4g}, {measured.high:.4g}]"
@@ -109,7 +112,10 @@ def judge_figure(
 
 
 def judge_order(comparisons: Sequence[Comparison]) -> Verdict:
-    """Judge an ordering by its comparisons, at least one, whose p values are corrected together."""
+    """Judge an ordering by its comparisons, at least one, whose p values are corrected together.
+
+    Returns the verdict.
+    """
     against = [c for c in comparisons if c.difference < 0 and c.p < LEVEL]
     claimed = [c for c in comparisons if not c.may_tie]
     open_ = [c for c in claimed if c.p >= LEVEL or c.difference == 0]

@@ -103,7 +103,7 @@ def _bounds_of_rankings(support: np.ndarray, n_relevant: np.ndarray) -> dict[str
 def multilabel_ceilings(
     train_targets: "csr_matrix", test_targets: "csr_matrix", test_groups: np.ndarray
 ) -> dict[str, float]:
-    """Best values of MULTILABEL_METRICS that have one, for deterministic methods that score trained labels only.
+    """The best values of MULTILABEL_METRICS that have one, for deterministic methods that score trained labels only.
 
     train_targets, test_targets: csr indicators (n_train, n_labels), (n_test, n_labels). test_groups (n_test,):
     ints, equal for test documents of identical text. A label without training documents is never given, and

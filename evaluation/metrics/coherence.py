@@ -15,11 +15,12 @@ if TYPE_CHECKING:
 
 
 def term_probabilities_of_topics(memberships: np.ndarray, occurrences: np.ndarray) -> np.ndarray:
-    """P(w | c) by Bayes' rule from P(c | w), float (n_terms, n_topics), and how often each term occurs, (n_terms,).
+    """P(w | c) by Bayes' rule from memberships, P(c | w), and how often each term occurs, (n_terms,).
 
-    Returns float64 (n_topics, n_terms), rows that sum to 1; zero for a topic no occurring term belongs to. The paper
-    prints P(c) as a sum over topics; it has to be over the vocabulary: P(c) = sum_w P(c | w) P(w). ValueError for
-    shapes that do not fit, values that are negative or not finite, or no occurrences.
+    memberships: float (n_terms, n_topics). Returns float64 (n_topics, n_terms), rows that sum to 1; zero for a topic
+    no occurring term belongs to. The paper prints P(c) as a sum over topics; it has to be over the vocabulary: P(c) =
+    sum_w P(c | w) P(w). ValueError for shapes that do not fit, values that are negative or not finite, or no
+    occurrences.
     """
     memberships, occurrences = (
         np.asarray(memberships, dtype=np.float64),

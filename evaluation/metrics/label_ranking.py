@@ -35,7 +35,7 @@ def ndcg_at_k(Y_true: "np.ndarray | csr_matrix", scores: np.ndarray, k: int) -> 
 
 
 def ndcg_fixed_norm_at_k(Y_true: "np.ndarray | csr_matrix", scores: np.ndarray, k: int) -> np.ndarray:
-    """nDCG at k divided by the full k-term norm, however few labels the document has.
+    """The nDCG at k divided by the full k-term norm, however few labels the document has.
 
     As SCDV printed it (EMNLP 2017, section 4.1.2): a document with fewer than k labels cannot reach 1.
     """

@@ -35,14 +35,14 @@ def precision_at(Y_true: "Indicator", scores: "np.ndarray", k: int) -> float:
 
 
 def ndcg_at(Y_true: "Indicator", scores: "np.ndarray", k: int) -> float:
-    """Normalised discounted cumulative gain at k (nDCG@k), each document against its own best ranking."""
+    """Normalised discounted cumulative gain at k (nDCG@k): the mean of each document against its own best ranking."""
     from textbench.evaluation.metrics.label_ranking import ndcg_at_k
 
     return float(ndcg_at_k(Y_true, scores, k).mean())
 
 
 def ndcg_fixed_norm_at(Y_true: "Indicator", scores: "np.ndarray", k: int) -> float:
-    """nDCG at k over the full k-term norm, as SCDV printed it (EMNLP 2017)."""
+    """The nDCG at k over the full k-term norm, as SCDV printed it (EMNLP 2017)."""
     from textbench.evaluation.metrics.label_ranking import ndcg_fixed_norm_at_k
 
     return float(ndcg_fixed_norm_at_k(Y_true, scores, k).mean())
@@ -97,17 +97,17 @@ def weighted_f1(Y_true: "Indicator", Y_pred: "Indicator") -> float:
 
 
 def macro_f1_zero(Y_true: "Indicator", scores: "np.ndarray") -> float:
-    """Macro-averaged F1 of the labels that score above 0."""
+    """The macro-averaged F1 of the labels that score above 0."""
     return macro_f1(Y_true, scores > 0)
 
 
 def micro_f1_zero(Y_true: "Indicator", scores: "np.ndarray") -> float:
-    """Micro-averaged F1 of the labels that score above 0."""
+    """The micro-averaged F1 of the labels that score above 0."""
     return micro_f1(Y_true, scores > 0)
 
 
 def weighted_f1_zero(Y_true: "Indicator", scores: "np.ndarray") -> float:
-    """Weighted F1 of the labels that score above 0."""
+    """The weighted F1 of the labels that score above 0."""
     return weighted_f1(Y_true, scores > 0)
 
 

@@ -58,7 +58,7 @@ def _given(n_documents: int, held_out: "Sequence[int]") -> Fold:
 
 
 def rows(X: Any, documents: np.ndarray) -> Any:
-    """The rows of some documents: of a matrix, or of a list with one entry a document (token ids)."""
+    """The rows of some documents, positions (n,): of a matrix, or of a list with one entry a document (token ids)."""
     return [X[document] for document in documents] if isinstance(X, list) else X[documents]
 
 

@@ -73,7 +73,7 @@ class LinearProbe(ABC):
         folds: Iterable[tuple[np.ndarray, np.ndarray]],
         c_grid: Sequence[float],
     ) -> Iterator[tuple[Iterator[Self], Any]]:
-        """Yield for each fold, positions (train, test), the probes of `fit_path` and what they are to be asked about.
+        """Yield for each of the folds, positions (train, test), the probes of `fit_path` and what to ask them about.
 
         The latter is a matrix (n_test, n) that `predict` and `decision_function` of these probes take: the rows
         `test` of X, or another form of them.
@@ -133,7 +133,10 @@ class LinearProbe(ABC):
             self._fit_label(documents, label, y)
 
     def decision_function(self, X: "np.ndarray | csr_matrix") -> np.ndarray:
-        """Signed scores: (n_documents, n_classes), or (n_documents,) for the second of two classes."""
+        """Signed scores: (n_documents, n_classes), or (n_documents,) for the second of two classes.
+
+        ValueError for another number of features than in `fit`.
+        """
         if X.shape[1] != self.coef_.shape[1]:
             raise ValueError(
                 f"X must have the {self.coef_.shape[1]} features of training; received {X.shape[1]}"
@@ -157,7 +160,7 @@ class LinearProbe(ABC):
         return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
 
     def to_arrays(self) -> dict[str, Any]:
-        """Everything that prediction needs, as arrays and JSON values."""
+        """Return everything that prediction needs, as arrays and JSON values."""
         arrays = {
             "coef": self.coef_,
             "intercept": self.intercept_,
@@ -187,7 +190,10 @@ class LinearProbe(ABC):
 
 
 def check_documents(X: Any, y: "np.ndarray | csr_matrix") -> None:
-    """Raise ValueError unless X and y, class ids or an indicator, have one row a document, at least one."""
+    """Raise ValueError unless X and y, class ids or an indicator, have one row a document, at least one.
+
+    y: (n_documents,), or (n_documents, n_labels).
+    """
     n_rows = len(X) if isinstance(X, list) else X.shape[0]
     if y.shape[0] == 0 or n_rows != y.shape[0]:
         raise ValueError(
@@ -198,7 +204,7 @@ def check_documents(X: Any, y: "np.ndarray | csr_matrix") -> None:
 
 
 def dense_indicator(Y: "np.ndarray | csr_matrix") -> np.ndarray:
-    """An indicator as a dense boolean array (n_documents, n_labels)."""
+    """The indicator Y as a dense boolean array (n_documents, n_labels)."""
     return (Y if isinstance(Y, np.ndarray) else Y.toarray()).astype(bool)
 
 

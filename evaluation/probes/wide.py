@@ -89,7 +89,7 @@ class ScaledProbe(LinearProbe):
         return super().decision_function(self._normed(X))
 
     def to_arrays(self) -> dict[str, Any]:
-        """Everything that prediction needs, as arrays and JSON values."""
+        """Return everything that prediction needs, as arrays and JSON values."""
         return super().to_arrays() | {"row_norm": self.row_norm}
 
     @classmethod
@@ -145,7 +145,7 @@ class ElasticNetProbe(ScaledProbe):
         return self
 
     def to_arrays(self) -> dict[str, Any]:
-        """Everything that prediction needs, as arrays and JSON values."""
+        """Return everything that prediction needs, as arrays and JSON values."""
         coef = {"coef": self.coef_.data, "columns": self.coef_.indices, "starts": self.coef_.indptr}
         return super().to_arrays() | coef | {"n_features": self.coef_.shape[1], "l1_ratio": self.l1_ratio}
 
@@ -197,7 +197,10 @@ class GramPath:
     def solve(
         self, problem: int, positive: np.ndarray, C: float, max_iter: int
     ) -> tuple[np.ndarray, float, bool]:
-        """Solve one problem: (coefficients (n_features,), intercept, whether it converged)."""
+        """Solve one problem: (coefficients (n_features,), intercept, whether it converged).
+
+        positive: bools (n_documents,).
+        """
         start = self._last.get(problem)
         if start is None:
             start = np.zeros(self._inside.shape[1])

@@ -95,7 +95,7 @@ def scale_rows(X: "csr_matrix", factors: np.ndarray) -> "csr_matrix":
 
 
 def only_matching(scores: np.ndarray, matched: np.ndarray) -> np.ndarray:
-    """Return scores as float32, -inf where a document shares nothing with the query."""
+    """Return scores as float32, -inf where a document shares nothing with the query: where `matched` is False."""
     result = scores.astype(np.float32)
     result[~matched] = -np.inf
     return result

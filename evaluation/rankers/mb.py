@@ -68,7 +68,7 @@ def mixture_model(counts: csr_matrix, background: np.ndarray, noise: float) -> c
     """Maximum-likelihood P(w|F) of words drawn from (1 - noise) P(w|F) + noise p(w|C), by EM from the counts' shares.
 
     counts: csr (n_queries, n_terms), words of the feedback documents. Returns csr, rows that sum to one, or rows
-    of zeros where there are no words. All queries at once.
+    of zeros where there are no words. All queries at once. background: p(w|C), (n_terms,).
     """
     counts = csr_matrix(counts, dtype=np.float64)
     rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))

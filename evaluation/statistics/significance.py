@@ -124,7 +124,7 @@ def _kinds(
 
 
 def difference(value: float, draws: np.ndarray, level: float = 0.95) -> Difference:
-    """Summarise a bootstrapped difference by its percentile interval and the p that goes with it.
+    """Return a bootstrapped difference with its percentile interval and the p that goes with it.
 
     value: the difference on the documents themselves; draws: (n_draws,). p is twice the smaller share of draws
     on one side of 0, the draws themselves counted in, so that p < 1 - level where the interval leaves out 0
@@ -165,7 +165,7 @@ def paired_t(first: Mapping[int, float], second: Mapping[int, float]) -> tuple[f
 
 
 def average_ranks(scores: np.ndarray, level: float = 0.05) -> Ranks:
-    """Average ranks over data sets, Friedman's test and Nemenyi's critical difference (Demsar 2006, section 3.2.2).
+    """The average ranks over data sets, Friedman's test and Nemenyi's critical difference (Demsar 2006, section 3.2.2).
 
     scores: (n_datasets, n_methods), higher is better; equal scores share their ranks. ValueError for fewer than
     two data sets or two methods.

@@ -45,7 +45,10 @@ def usage_of(index: Index, span: np.ndarray) -> np.ndarray:
 
 
 def cost_of(index: Index, span: np.ndarray, pointer_cost: float, costs: np.ndarray) -> float:
-    """Return the binary cost of a cover, counted from scratch: its pointers, and every k-gram it uses, once."""
+    """Return the binary cost of a cover, counted from scratch: its pointers, and every k-gram it uses, once.
+
+    costs: float64 (max_length,), of an entry of 1, 2, ... words.
+    """
     at = np.flatnonzero(span)
     used = index.kgram[at, span[at] - 1]
     repeated = np.unique(used[used >= 0])

@@ -50,13 +50,13 @@ class Index:
 
 
 def canonical_order(documents: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the order of the documents by what they hold, int64: it does not depend on the order given."""
+    """Return the order of the documents, int arrays, by what they hold, int64 (n,): the order given has no say."""
     keys = [document.astype(">u4").tobytes() for document in documents]
     return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
 
 
 def concatenate(documents: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return words, int32 (n_words,), and offsets, int64 (n_documents + 1,)."""
+    """Return the words of the documents, int32 (n_words,), and their offsets, int64 (n_documents + 1,)."""
     offsets = np.zeros(len(documents) + 1, dtype=np.int64)
     np.cumsum([len(document) for document in documents], out=offsets[1:])
     return np.concatenate([np.zeros(0, dtype=np.int32), *documents]).astype(np.int32, copy=False), offsets
@@ -72,9 +72,10 @@ def check_size(n_words: int, max_length: int) -> None:
 
 
 def build_index(words: np.ndarray, offsets: np.ndarray, max_length: int) -> Index:
-    """Index the k-grams of 1 to `max_length` words; words are numbers from 0. Uses both cores.
+    """Return an index of the k-grams of 1 to `max_length` words; words are numbers from 0. Uses both cores.
 
-    Raises ValueError when the corpus has more places for k-grams than int32 can number.
+    words, offsets: as in `Index`, (n_words,), (n_documents + 1,). Raises ValueError when the corpus has more places for
+    k-grams than int32 can number.
     """
     check_size(len(words), max_length)
     n_words = len(words)

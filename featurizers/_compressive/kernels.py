@@ -15,7 +15,7 @@ from numba import njit
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """Compile a function at its first call. It may call kernels of its own file only: the cache sees no others."""
+    """Return it compiled, at its first call. It may call kernels of its own file only: the cache sees no others."""
     try:
         return njit(cache=True, nogil=True)(function)
     except RuntimeError:  # no folder to keep machine code in
@@ -23,7 +23,7 @@ def kernel(function: Callable[..., Any]) -> Any:
 
 
 def in_parallel(function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
-    """Call a kernel once for each tuple of arguments, on all cores; results in order."""
+    """Call a kernel once for each tuple of arguments, on all cores, and return the results in order."""
     with ThreadPoolExecutor(n_cores()) as pool:
         return list(pool.map(lambda given: function(*given), arguments))
 
@@ -34,7 +34,10 @@ def n_cores() -> int:
 
 
 def shares(offsets: np.ndarray) -> list[tuple[int, int]]:
-    """Cut items into a few ranges a core of about equal work; item i is `offsets[i + 1] - offsets[i]` of it."""
+    """Cut items into a few ranges a core of about equal work; item i is `offsets[i + 1] - offsets[i]` of it.
+
+    Returns the (begin, end) of each range; offsets: int64 (n_items + 1,).
+    """
     marks = np.linspace(offsets[0], offsets[-1], 8 * n_cores() + 1)[1:-1]
     cuts = [0, *np.searchsorted(offsets, marks).tolist(), len(offsets) - 1]
     return [(begin, end) for begin, end in itertools.pairwise(cuts) if begin < end]

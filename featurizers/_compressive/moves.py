@@ -66,7 +66,7 @@ def cover_documents_again(state: State) -> float:
 def try_each(state: State, places: Places, candidates: np.ndarray, add: bool, margin: int) -> float:
     """Drop (or add) each candidate k-gram wherever it is used (or occurs), if that lowers the cost; return the fall.
 
-    Windows reach `margin` words beyond the k-gram on both sides.
+    Windows reach `margin` words beyond the k-gram on both sides. candidates: int (n,), numbers of k-grams.
     """
     room = 64 * state.kgram.shape[1]  # more than a window changes
     scratch = _scratch(room)

@@ -25,7 +25,11 @@ def project(
     ahead: np.ndarray,
     rho: float,
 ) -> float:
-    """Set alpha of the documents begin ... end - 1, and ahead = 2 alpha - (alpha before); return sum |change|."""
+    """Set alpha of the documents begin ... end - 1, and ahead = 2 alpha - (alpha before); return sum |change|.
+
+    offsets: int64 (n_documents + 1,). alpha, ahead: (n_words,). state: float32 (max_length, n_words, 2), w
+    beside D.
+    """
     k = state.shape[0]
     longest = 0
     for d in range(begin, end):

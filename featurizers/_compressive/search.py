@@ -36,7 +36,10 @@ def amortised_cover(index: Index, pointer_cost: float, costs: np.ndarray) -> np.
 def improve(
     index: Index, span: np.ndarray, pointer_cost: float, costs: np.ndarray, rounds: int = 10
 ) -> float:
-    """Lower the cost of the cover `span` in place, until a round changes next to nothing; return the fall."""
+    """Lower the cost of the cover `span` in place, until a round changes next to nothing; return the fall.
+
+    span: uint8 (n_words,); costs: float64 (max_length,), of an entry of 1, 2, ... words.
+    """
     usage = usage_of(index, span)
     entry = costs[index.lengths - 1]
     state = State(index.kgram, index.offsets, span, usage, costs, pointer_cost + FREE)

@@ -42,7 +42,7 @@ def solve(
     tol: float,
     warm: Solution | None = None,
 ) -> Solution:
-    """Compress a corpus. costs: float64 (max_length,), of an entry of 1, 2, ... words.
+    """Compress a corpus and return the solution. costs: float64 (max_length,), of an entry of 1, 2, ... words.
 
     Half of `max_iter` at most goes to the relaxation, which ends when an iteration moves the prices by less than the
     share `tol`; the rest to reweighting. warm: the solution at another pointer cost, to begin from.
@@ -82,7 +82,7 @@ def solve(
 
 
 def word_prices(index: Index, span: np.ndarray, pointer_cost: float, costs: np.ndarray) -> np.ndarray:
-    """Return what each word costs in a cover, float32 (n_words,), pointers and entries shared out evenly."""
+    """Return what each word costs in a cover `span`, float32 (n_words,), pointers and entries shared out evenly."""
     at = np.flatnonzero(span)
     used = index.kgram[at, span[at] - 1]
     usage = usage_of(index, span)

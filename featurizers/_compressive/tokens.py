@@ -61,7 +61,10 @@ def _numbers(document: Any) -> np.ndarray:
 def table_of(
     words: np.ndarray, places: np.ndarray, lengths: np.ndarray, width: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the table of the k-grams at these places, all different, and each one's row in it."""
+    """Return the table of the k-grams at these places, all different, and each one's row in it.
+
+    words: int32 (n_words,). places, lengths: int (n_kgrams,), where each begins and how many words it has.
+    """
     table = np.full((len(places), width), -1, dtype=np.int32)
     for t in range(width):
         longer = lengths > t
@@ -100,7 +103,10 @@ def rows_at(kgram: np.ndarray, row: np.ndarray) -> np.ndarray:
 
 
 def count_entries(rows: np.ndarray, offsets: np.ndarray, span: np.ndarray, n_entries: int) -> sp.csr_matrix:
-    """Count a cover's pointers by document and entry: csr float32 (n_documents, n_entries), one column at least."""
+    """Count a cover's pointers by document and entry: csr float32 (n_documents, n_entries), one column at least.
+
+    rows, offsets: what `find_entries` returns; span: uint8 (n_words,), the cover.
+    """
     at = np.flatnonzero(span)
     entry = rows[at, span[at] - 1]
     document = np.searchsorted(offsets, at, side="right") - 1
@@ -116,5 +122,5 @@ def names_of(table: np.ndarray, terms: Sequence[str] | None) -> np.ndarray:
 
 
 def index_of(documents: Sequence[np.ndarray], max_length: int) -> Index:
-    """Index documents in the order given."""
+    """Return an index of documents in the order given."""
     return build_index(*concatenate(documents), max_length)

@@ -18,7 +18,7 @@ from textbench.tasks import InputError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from textbench.flows.results.comparison import Pair, Ranking
+    from textbench.flows.results.comparison import PairedTest, Ranking
 
 LEVEL, SIGNIFICANT = 0.05, "*"
 COLUMNS = ("difference", "95 % interval", "p", "only one right", "McNemar p")
@@ -130,7 +130,7 @@ def _entrants(
     return runs_of_methods(home, datasets, methods, protocol or "honest", seeds)
 
 
-def _pairs_table(dataset: str, compared: "Sequence[Pair]") -> Table:
+def _pairs_table(dataset: str, compared: "Sequence[PairedTest]") -> Table:
     """Return the pairs of a data set as a table: significant ones are marked."""
     first = compared[0]
     factor = scale(first.metric)

@@ -27,7 +27,7 @@ from textbench.flows.tables.terminal import print_table
 from textbench.tasks import InputError
 
 if TYPE_CHECKING:
-    from textbench.flows.results.learning_curves import Point
+    from textbench.flows.results.learning_curves import BudgetPoint
 
 
 @takes(asked=options_of(LabelBudgetRequest), own=own_options)
@@ -166,7 +166,7 @@ def print_curves(
         console.print(f"{row['dataset']} {row['method']} {row['labels']}: {row['error']}", markup=False)
 
 
-def _figure(point: "Point | None", factor: int) -> str:
+def _figure(point: "BudgetPoint | None", factor: int) -> str:
     """Return a point as text, times `factor`, with half of its interval if one draw differs from another."""
     if point is None:
         return "-"

@@ -45,7 +45,10 @@ Address = Annotated[
 
 
 def use_jobs(jobs: int | None) -> int | None:
-    """Have the flow that a command runs compute at most so many stages at once."""
+    """Have the flow that a command runs compute at most so many stages at once.
+
+    Returns how many, None for no limit. Raises InputError for fewer than 1.
+    """
     from textbench.tasks.storage.isolate import JOBS, n_jobs
 
     if jobs is not None:
@@ -78,7 +81,7 @@ CellsAsJson = Annotated[
 def takes(**readers: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command the options of functions in place of its parameters of these names, which get what they return.
 
-    What a request refuses is said in the names of the options.
+    Raises InputError for what a request refuses, in the names of the options.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
@@ -227,7 +230,10 @@ def own_options(
 
 
 def one_data_set(dataset: str | None, own: dict[str, Any] | None, default: str = "") -> str:
-    """Return the data set of a command that reads one: the one that was named, or "" for the user's own documents."""
+    """Return the data set of a command that reads one: the one that was named, or "" for the user's own documents.
+
+    Raises InputError where both are given, or neither and there is no default.
+    """
     if dataset and own:
         raise InputError(f"--dataset {dataset} and --data exclude each other: give one of them")
     if not (dataset or own or default):

@@ -184,7 +184,10 @@ def check_runs(store: "Store", cells: "list[Cell]", folder: Path) -> None:
 
 
 def write_runs(store: "Store", cells: "list[Cell]", folder: Path) -> None:
-    """Write every ranking and the judgments it was scored on, for trec_eval and others, over no other file."""
+    """Write every ranking and the judgments it was scored on, for trec_eval and others, over no other file.
+
+    Raises InputError where the folder cannot be written.
+    """
     contents: dict[Path, bytes] = {}
     for cell in cells:
         result = store.open(cell.references["evaluate"]).folder

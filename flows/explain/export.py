@@ -108,7 +108,10 @@ class Model:
         return cls(manifest, arrays)
 
     def save(self, path: Path) -> None:
-        """Write the model to `path`, whole or not at all. The same model gives the same bytes."""
+        """Write the model to `path`, whole or not at all. The same model gives the same bytes.
+
+        Raises InputError where it cannot be written.
+        """
         import numpy as np
 
         checksum = {"checksum": _checksum(self.manifest)}

@@ -98,7 +98,7 @@ class Answer:
 
 
 def ask(question: Question, store: Store, explain: bool = False) -> Answer:
-    """Answer a query from the store, which learns what is missing first.
+    """Return the answer to a query from the store, which learns what is missing first.
 
     Raises InputError as `Question.check` does, and where no word of the query is known to the library.
     """

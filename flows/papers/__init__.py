@@ -97,7 +97,7 @@ def _asked(request: Request) -> str:
 
 
 def show(home: Path, suite: str) -> list[str]:
-    """Write the suite's exhibits to `<home>/suites/<suite>`, log them to MLflow once, and say in lines what was done.
+    """Write the suite's exhibits to `<home>/suites/<suite>`, log them to MLflow once, and return lines on it.
 
     An exhibit is `<name>.svg` and `<name>.csv`, its caption is in `captions.md`. Files of exhibits that are no longer
     there are removed.

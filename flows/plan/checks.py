@@ -19,13 +19,16 @@ MAX_SEED = 2**32 - 1
 
 
 def check_seed(seed: Any) -> None:
-    """Refuse what random numbers cannot be drawn by."""
+    """Refuse what random numbers cannot be drawn by: InputError for anything but a whole number in 0 .. 2^32 - 1."""
     if type(seed) is not int or not 0 <= seed <= MAX_SEED:
         raise InputError(f"a seed must be a whole number in 0 .. 2^32 - 1, got {seed!r}")
 
 
 def check_file(entry: catalogue.Entry) -> None:
-    """Refuse a method's file that has no `build`, an `INPUT` that is none, or an import that cannot be found."""
+    """Refuse a method's file that has no `build`, an `INPUT` that is none, or an import that cannot be found.
+
+    Raises InputError naming the file, the line and what is accepted.
+    """
     bound = entry.bound
     if "*" in bound:
         return  # what the file has shows when it is loaded
@@ -58,7 +61,10 @@ def _is_there(module: str) -> bool:
 
 
 def check_parameters(entry: catalogue.Entry, params: Mapping[str, Any]) -> None:
-    """Refuse parameters that the method's file does not take, and values it does not."""
+    """Refuse parameters that the method's file does not take, and values it does not.
+
+    Raises InputError naming the method, the parameter and the nearest.
+    """
     known, accepts = entry.parameters, _accepts(entry)
     has_vectors = "word_vectors" in entry.constant("NEEDS", ())
     own = dict(params)
@@ -106,7 +112,10 @@ def _accepts(entry: catalogue.Entry) -> Mapping[str, Any]:
 
 
 def check_tuning_metric(metric: str | None, dataset: str, *, several_labels: bool | None) -> None:
-    """Refuse a metric that cross-validation cannot compute where documents have one label, or several; None: either."""
+    """Refuse a metric that cross-validation cannot compute where documents have one label, or several; None: either.
+
+    Raises InputError naming the metrics that it can.
+    """
     kinds = (False, True) if several_labels is None else (several_labels,)
     known = {name: found for kind in kinds for name, found in tuning_metrics(several_labels=kind).items()}
     if metric is not None and metric not in known:
@@ -114,7 +123,10 @@ def check_tuning_metric(metric: str | None, dataset: str, *, several_labels: boo
 
 
 def check_validation(validation: Mapping[str, Any], dataset: str, corpus: "Corpus") -> None:
-    """Refuse another way to validate where the documents have validation documents among them."""
+    """Refuse another way to validate where the documents have validation documents among them.
+
+    Raises InputError naming the option.
+    """
     options = {"n_folds": "--folds", "held_out": "--held-out"}
     given = sorted(options.keys() & validation.keys())
     if given and corpus.validation is not None:
@@ -125,7 +137,10 @@ def check_validation(validation: Mapping[str, Any], dataset: str, corpus: "Corpu
 
 
 def check_shown_metric(metric: str, dataset: str, method: catalogue.Entry, *, several_labels: bool) -> None:
-    """Refuse a metric that the runs of a method on a data set do not have."""
+    """Refuse a metric that the runs of a method on a data set do not have.
+
+    Raises InputError naming those that they have.
+    """
     known = scored_metrics(several_labels=several_labels, is_classifier=method.is_classifier)
     if metric not in known:
         raise InputError(_no_metric(f"{method.name} has no", metric, dataset, several_labels, known))

@@ -139,7 +139,7 @@ def ledger(home: Path, claims: Sequence[Claim]) -> list[Entry]:
 
 
 def judge(claim: Claim, measured: Measurement, claims: Mapping[str, Claim]) -> Verdict | None:
-    """Judge a claim by what was measured; None for a sentence that was not measured as an order."""
+    """Return the verdict on a claim by what was measured; None for a sentence that was not measured as an order."""
     if measured.comparisons:
         return judge_order(measured.comparisons)
     judged = published(claim, claims)
@@ -270,7 +270,10 @@ def _recorded(row: Mapping[str, str]) -> Measurement:
 
 
 def record(home: Path, entries: Iterable[Entry]) -> int:
-    """Write every fresh figure into measured.csv, in place of the claim's older row, and return how many there were."""
+    """Write every fresh figure into measured.csv, in place of the claim's older row, and return how many there were.
+
+    Raises InputError where the file cannot be written.
+    """
     records = read_measured()
     fresh = [entry for entry in entries if entry.fresh]
     records |= {entry.claim.id: _record(home, entry.claim, entry.fresh) for entry in fresh if entry.fresh}

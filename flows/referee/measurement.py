@@ -301,7 +301,7 @@ class Results:
 
 
 def over_seeds(values: Sequence[float], rows: Sequence[Row]) -> Measurement:
-    """Judge the mean of a figure, in the claim's unit and one value a row, by Student's t interval over seeds."""
+    """Return the mean of a figure, in the claim's unit and one value a row, with Student's t interval over seeds."""
     from textbench.evaluation.statistics.intervals import mean_interval
 
     by_seed = sorted(zip(rows, values, strict=True), key=lambda pair: pair[0]["seed"])

@@ -16,7 +16,7 @@ from textbench.flows.referee.measurement import Measurement, Row, over_seeds
 
 
 def with_recorded(found: Measurement, record: Mapping[str, str]) -> Measurement:
-    """Add to a fresh figure over seeds those that only its row of measured.csv has and that would be the same now."""
+    """Return a fresh figure over seeds with those that only its row of measured.csv has and that would be the same."""
     if not found.each or any(_key_now(row, row["seed"]) != row["key"] for row in found.rows):
         return found
     earlier = [

@@ -86,17 +86,17 @@ class Board:
         return [s for s in ranked if is_better(self.metric, s.mean[self.metric], own, LEAST)]
 
     @property
-    def lines(self) -> list["Line"]:
+    def lines(self) -> list["BoardLine"]:
         """All that is known, best first; recorded methods without the metric come last."""
         ranked = self._ranked([*self.summaries, *self.recorded]) if self.recorded else self.summaries
         here = {id(summary) for summary in self.summaries}
         lines = [
-            Line(s, self._mark_here(s), LOCAL)
+            BoardLine(s, self._mark_here(s), LOCAL)
             if id(s) in here
-            else Line(s, self._mark_recorded(s, ranked[0], id(ranked[0]) in here), RECORDED)
+            else BoardLine(s, self._mark_recorded(s, ranked[0], id(ranked[0]) in here), RECORDED)
             for s in ranked
         ]
-        return [*lines, *(Line(s, "", RECORDED) for s in self.recorded if self.metric not in s.mean)]
+        return [*lines, *(BoardLine(s, "", RECORDED) for s in self.recorded if self.metric not in s.mean)]
 
     def _ranked(self, summaries: Sequence[Summary]) -> list[Summary]:
         measured = [summary for summary in summaries if self.metric in summary.mean]
@@ -137,7 +137,7 @@ class Board:
 
 
 @dataclass(frozen=True)
-class Line:
+class BoardLine:
     """A method in a board's table and figure: `mark` says how it stands, `source` whose figures they are."""
 
     summary: Summary

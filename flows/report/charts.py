@@ -11,7 +11,7 @@ from textbench.flows.plots.leaderboard import MethodMark, draw_methods
 from textbench.flows.plots.published import Held, draw_held
 from textbench.flows.plots.ranks import draw_ranks
 from textbench.flows.plots.verdicts import Counts, drawn
-from textbench.flows.report.boards import Board, Line
+from textbench.flows.report.boards import Board, BoardLine
 from textbench.flows.results.comparison import Ranking
 from textbench.flows.results.learning_curves import Curve
 from textbench.flows.results.metric_names import heading, scale, unit
@@ -55,7 +55,7 @@ def leaderboard(board: Board) -> Figure:
     )
 
 
-def _mark(line: Line, metric: str) -> MethodMark:
+def _mark(line: BoardLine, metric: str) -> MethodMark:
     value, kind = scale(metric) * line.summary.mean[metric], line.mark.partition(" ")[0]
     is_best, is_filled = line.mark == "best", kind in ("best", "tied")
     return MethodMark(
@@ -70,7 +70,7 @@ def _mark(line: Line, metric: str) -> MethodMark:
     )
 
 
-def _drawn(board: Board) -> list[Line]:
+def _drawn(board: Board) -> list[BoardLine]:
     """Return the lines of a board that are drawn: what was run here first, and the best."""
     measured = [line for line in board.lines if board.metric in line.summary.mean]
     chosen = sorted(measured, key=lambda line: line.source != LOCAL)[:MANY]

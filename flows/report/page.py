@@ -84,7 +84,10 @@ def downloads(table: Table) -> list[tuple[str, str, str]]:
 
 
 def write_tables(folder: Path, found: Sequence[Chapter]) -> int:
-    """Write every table as CSV, Markdown and LaTeX into a folder and return how many tables there are."""
+    """Write every table as CSV, Markdown and LaTeX into a folder and return how many tables there are.
+
+    Raises InputError where the folder cannot be written.
+    """
     tables = [table for chapter in found for section in chapter.sections for table in section.tables]
     try:
         folder.mkdir(parents=True, exist_ok=True)

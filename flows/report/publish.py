@@ -33,7 +33,10 @@ def publish(home: Path, path: Path, api_url: str | None) -> list[str]:
 
 
 def log(home: Path, path: Path) -> str | None:
-    """Write the report as an artifact of a new MLflow run "report", tagged kind=report; None without a database."""
+    """Write the report as an artifact of a new MLflow run "report", tagged kind=report; None without a database.
+
+    Returns the run's id.
+    """
     tracker = Tracker(read_settings(home))
     if not tracker.exists():
         return None

@@ -159,7 +159,8 @@ def made(places: set[tuple[str, str]] | None) -> Table:
 def record(evidence: Evidence) -> int:
     """Write the local leaderboards into leaderboards.csv, in place of older lines; return how many lines.
 
-    Only data sets and methods of the catalogue, under their protocols' own rules, are recorded.
+    Only data sets and methods of the catalogue, under their protocols' own rules, are recorded. Raises InputError
+    where the file cannot be written.
     """
     rows = {tuple(row[name] for name in PLACE): row for row in read()}
     n_new = 0

@@ -43,7 +43,7 @@ class Entrant:
 
 
 @dataclass(frozen=True)
-class Pair:
+class PairedTest:
     """Two entrants on the same test documents; a difference is first minus second, in the metric's own fractions.
 
     `p` and `mcnemar_p` are corrected over the pairs of the data set. Each side has `n_runs` runs, of these seeds.
@@ -160,8 +160,10 @@ def _require_same_documents(home: Path, entrants: Sequence[Entrant]) -> None:
             raise InputError(f"{pair}, {reason}")
 
 
-def pairs(home: Path, dataset: str, entrants: Sequence[Entrant], metric: str | None = None) -> list[Pair]:
-    """Compare every two entrants of a data set, on accuracy or micro-F1 unless told otherwise, largest gap first.
+def pairs(
+    home: Path, dataset: str, entrants: Sequence[Entrant], metric: str | None = None
+) -> list[PairedTest]:
+    """Return all pairs of entrants of a data set, by accuracy or micro-F1 unless told otherwise, largest gap first.
 
     Raises InputError for no seed in common, or a metric that is not kept per document.
     """
@@ -178,7 +180,7 @@ def pairs(home: Path, dataset: str, entrants: Sequence[Entrant], metric: str | N
     p_values = holm([gap.p for _, _, gap, _ in found])
     mcnemar_p = holm([test.p for *_, test in found])
     made = [
-        Pair(
+        PairedTest(
             dataset=dataset,
             first=first,
             second=second,
@@ -211,8 +213,8 @@ def _tables(home: Path, entrants: Sequence[Entrant]) -> tuple[dict[str, list[Any
     return {e.name: [predictions(home, e.runs[seed]) for seed in seeds] for e in entrants}, seeds
 
 
-def ranking(found: Mapping[str, Sequence[Pair]]) -> Ranking | None:
-    """Rank the methods over data sets (Friedman, Nemenyi at 5 %); None for one data set or differing entrants."""
+def ranking(found: Mapping[str, Sequence[PairedTest]]) -> Ranking | None:
+    """Return the methods' ranks over data sets (Friedman, Nemenyi at 5 %); None for one data set or unlike entrants."""
     import numpy as np
 
     values: dict[str, dict[str, float]] = {}
@@ -235,7 +237,7 @@ def ranking(found: Mapping[str, Sequence[Pair]]) -> Ranking | None:
     )
 
 
-def as_json(found: Mapping[str, Sequence[Pair]], ranks: Ranking | None) -> list[dict[str, Any]]:
+def as_json(found: Mapping[str, Sequence[PairedTest]], ranks: Ranking | None) -> list[dict[str, Any]]:
     """Return the comparison as JSON objects: one a pair (`kind` "pair"), and one of the ranks (`kind` "ranking")."""
     rows = [{"kind": "pair"} | asdict(pair) for compared in found.values() for pair in compared]
     return [*rows, {"kind": "ranking"} | asdict(ranks)] if ranks else rows

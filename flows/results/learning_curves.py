@@ -14,7 +14,7 @@ LEVEL = 0.05
 
 
 @dataclass(frozen=True)
-class Point:
+class BudgetPoint:
     """The mean over draws at a budget and its 95 % interval (the mean itself for one draw), fractions."""
 
     budget: int
@@ -31,7 +31,7 @@ class Curve:
     method: str
     metric: str
     n_draws: int
-    points: Sequence[Point]
+    points: Sequence[BudgetPoint]
 
 
 def summarise(rows: Sequence[Mapping[str, Any]], metric: str | None = None) -> list[Curve]:
@@ -50,10 +50,10 @@ def summarise(rows: Sequence[Mapping[str, Any]], metric: str | None = None) -> l
     return curves
 
 
-def _point(budget: int, values: Sequence[float]) -> Point:
+def _point(budget: int, values: Sequence[float]) -> BudgetPoint:
     mean, half = mean_interval(values)
     half = 0.0 if half != half else half
-    return Point(budget, mean, mean - half, mean + half)
+    return BudgetPoint(budget, mean, mean - half, mean + half)
 
 
 def _ranking(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -127,7 +127,7 @@ def _asked(night: Night) -> Request:
 
 
 def compare(last: Night, tonight: Night) -> list[Change]:
-    """Compare two nights method by method, in the order of tonight's rows; what only one of them has is noted."""
+    """Return what changed between two nights, in the order of tonight's rows; what only one of them has is noted."""
     before, after = _by_method(last), _by_method(tonight)
     same = last["hardware"] == tonight["hardware"]
     changes = [

@@ -190,7 +190,10 @@ class Run:
             ) from error
 
     def open(self, name: str) -> Artifact:
-        """Return the artifact "result", or the "corpus", "vectors", "choice" or "features" behind it."""
+        """Return the artifact "result", or the "corpus", "vectors", "choice" or "features" behind it.
+
+        InputError for features of a classifier.
+        """
         if name == "result":
             return self._open(self.reference)
         if name == "features":

@@ -93,7 +93,7 @@ def latest(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def summarise(rows: Iterable[Mapping[str, Any]], metric: str | None = None) -> list[Summary]:
-    """Summarise rows (as `flows.results.rows.row` describes) over seeds, best first for each data set and protocol.
+    """Return rows (as `flows.results.rows.row` describes) summarised over seeds, best first by data set and protocol.
 
     Without a metric accuracy ranks, or micro-F1 where documents have several labels. Methods are ranked on the seeds
     that they have in common; of equal means there all are best. What has no such seed comes after them, by its own

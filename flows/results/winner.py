@@ -83,7 +83,7 @@ class Standing:
 
 
 def standing(home: Path, rows: Rows, table: Sequence[Summary], metric: str) -> Standing:
-    """Test the best of a table (best first, as `flows.leaderboard.summarise` has it) against all others.
+    """Return tests of the best of a table (best first, as `flows.results.summary.summarise` has it) against all others.
 
     p is that of the difference in favour of the best: 1 where the documents speak against it.
     """

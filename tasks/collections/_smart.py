@@ -34,7 +34,10 @@ def records(content: bytes, place: str) -> Iterator[tuple[str, str]]:
 
 
 def placed_records(content: bytes, place: str) -> Iterator[tuple[str, str, str]]:
-    """Yield (file and line, name, text) of every record, in order, as `records` does."""
+    """Yield (file and line, name, text) of every record, in order, as `records` does.
+
+    Raises InputError naming the line.
+    """
     begun: tuple[str, str] | None = None
     field = ""
     fields: dict[str, list[str]] = {}

@@ -32,7 +32,10 @@ def documents(content: bytes, place: str) -> Iterator[tuple[str, str]]:
 
 
 def placed_documents(content: bytes, place: str) -> Iterator[tuple[str, str, str]]:
-    """Yield (file and line, name, text) of every document, as `documents` does."""
+    """Yield (file and line, name, text) of every document, as `documents` does.
+
+    Raises InputError for one without a <DOCNO>.
+    """
     line, counted = 1, 0
     for begin, end in _elements(content, DOCUMENT, "DOC", place):
         inside = content[begin:end]
@@ -100,7 +103,10 @@ def topics(content: bytes, place: str, fields: Sequence[str] = ("title",)) -> It
 def placed_topics(
     content: bytes, place: str, fields: Sequence[str] = ("title",)
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield (file and line, number, text) of every topic, as `topics` does."""
+    """Yield (file and line, number, text) of every topic, as `topics` does.
+
+    Raises InputError for one without a <num>.
+    """
     line, counted = 1, 0
     for begin, end in _elements(content, TOPIC, "top", place):
         found = _fields(decoded(content[begin:end]))

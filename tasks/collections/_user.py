@@ -75,7 +75,7 @@ def _folder_name(documents: Path) -> str:
 
 
 def load(own: OwnCollection) -> Collection:
-    """Read the collection. Raises InputError naming file, line or byte, and what was expected there."""
+    """Return the collection. Raises InputError naming file, line or byte, and what was expected there."""
     document_ids, documents = _named("document", lambda: _documents(own))
     kind = _kind_of(own, _read(Path(own.queries)), Path(own.queries))
     names = [name for _, name, _ in _queries(own, kind)]

@@ -37,7 +37,7 @@ HEADER = ["Category\tText", "d\tstring", "class\t"]
 
 
 def load(name: str, digests: dict[str, str], notes: str) -> Corpus:
-    """Read the training and the test file named (in that order) by `digests` into a Corpus.
+    """Return the Corpus of the training and the test file named (in that order) by `digests`.
 
     Documents keep the order of the files; `target_names` are sorted. Raises InputError when the package or a
     file is missing, or when the sha256 of a file is not the one recorded.

@@ -26,7 +26,10 @@ def reference(corpus: Reference, names: Sequence[str]) -> Reference:
 
 
 def compute(job: "Job") -> None:
-    """Write the documents of the classes."""
+    """Write the documents of the classes.
+
+    Raises InputError for unknown classes, and for documents of several labels.
+    """
     import numpy as np
 
     from textbench.tasks.catalogue import nearest

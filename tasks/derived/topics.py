@@ -32,7 +32,10 @@ def reference(vectors: Reference, features: Reference) -> Reference:
 
 
 def compute(job: "Job") -> None:
-    """Find the first words of each topic, and count in how many documents they occur together."""
+    """Find the first words of each topic, and count in how many documents they occur together.
+
+    Raises ValueError where no topic has as many words.
+    """
     import numpy as np
 
     from textbench.evaluation.metrics.coherence import npmi, top_terms, umass

@@ -41,7 +41,10 @@ def reference(corpus: Reference, features: Reference, seed: int = 0) -> Referenc
 
 
 def compute(job: "Job") -> None:
-    """Place the test documents."""
+    """Place the test documents.
+
+    Raises ValueError for documents of several labels, or no more of them than neighbours.
+    """
     import numpy as np
     from sklearn.manifold import TSNE
 

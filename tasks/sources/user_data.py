@@ -189,7 +189,7 @@ def data_name(path: str | Path) -> str:
 
 
 def load(own: UserData, sha256: str | None = None) -> Corpus:
-    """Read the user's documents; they keep their order inside each part, and `target_names` are sorted.
+    """Return the user's documents; they keep their order inside each part, and `target_names` are sorted.
 
     Every file is read once; with `sha256`, what was read must have this digest.
 

@@ -242,7 +242,8 @@ def _check_types(path: Path, columns: Columns, schema: pa.Schema) -> None:
 def read_folder(source: Source) -> Iterator[Row]:
     """Yield the files of a folder of class folders, or of one whose `train` and `test` hold the class folders.
 
-    Beside these there may be folders of validation documents.
+    Beside these there may be folders of validation documents. Raises InputError for files and folders that stand
+    elsewhere, and for empty classes.
     """
     path = source.path
     files, folders = walk(path)

@@ -34,7 +34,10 @@ class Splittable(Protocol):
 def split_of(
     own: Splittable, targets: np.ndarray | csr_matrix, parts: list[str | None]
 ) -> tuple[np.ndarray, np.ndarray, str]:
-    """Return the positions of the training and of the test documents, in order, and what is to be said of them."""
+    """Return the positions of the training and of the test documents, in order, and what is to be said of them.
+
+    Raises InputError for fewer than two documents, or a column of parts without one of the two.
+    """
     import numpy as np
 
     if parts[0] is not None:

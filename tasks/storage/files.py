@@ -34,6 +34,7 @@ def put(folder: Path, place: Path) -> None:
 
 
 def flush(path: Path) -> None:
+    """Have the system write a file or folder to its disk before it goes on."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -42,6 +43,7 @@ def flush(path: Path) -> None:
 
 
 def describe(path: Path) -> dict[str, Any]:
+    """Return the sha256 and the size in bytes of a file, once it is on its disk."""
     flush(path)
     return {"sha256": sha256_of(path), "bytes": path.stat().st_size}
 

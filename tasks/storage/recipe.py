@@ -73,7 +73,7 @@ class Reference:
 
     @classmethod
     def from_json(cls, recipe: Mapping[str, Any]) -> "Reference":
-        """Rebuild a reference from `to_json`."""
+        """Return the reference that `to_json` wrote."""
         inputs = {name: cls.from_json(value) for name, value in recipe["inputs"].items()}
         return cls(**{**recipe, "inputs": inputs})
 

@@ -74,7 +74,7 @@ class Remote:
         return meta if meta["created"] >= not_before else None
 
     def fetch(self, reference: Reference, folder: Path, not_before: float = 0.0) -> bool:
-        """Copy the artifact to `folder`, every sha256 checked; False where there is none.
+        """Copy the artifact to `folder`, every sha256 checked; return whether there is one.
 
         One that is damaged is removed with a warning, and so counts as missing.
         """
@@ -125,7 +125,7 @@ class Remote:
                 raise Damaged(f"{name} does not have the recorded sha256")
 
     def publish(self, reference: Reference, folder: Path, not_before: float = 0.0) -> bool:
-        """Upload the artifact in `folder`; False where another one stands, whose files are left as they are.
+        """Upload the artifact in `folder`; return whether it was: another one that stands is left as it is.
 
         One that is damaged or older than `not_before` is replaced.
         """

@@ -116,7 +116,7 @@ class Job:
         return self.store.open(self.inputs[name])
 
     def save_array(self, name: str, array: "np.ndarray") -> None:
-        """Write `<name>.npy`."""
+        """Write `<name>.npy`. Raises OSError where it cannot be written; a short write means a full disk."""
         import numpy as np
 
         path = self.folder / f"{name}.npy"

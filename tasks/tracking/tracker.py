@@ -83,7 +83,7 @@ class Settings:
 
 
 def read_settings(home: Path) -> Settings:
-    """Read mlflow.yaml of the working folder, else the project's. `MLFLOW_TRACKING_URI` wins over its address.
+    """Return mlflow.yaml of the working folder, else the project's. `MLFLOW_TRACKING_URI` wins over its address.
 
     Raises InputError naming the file, the key, what was found and what is accepted.
     """

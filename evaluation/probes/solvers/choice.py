@@ -30,7 +30,7 @@ Solver = Literal["primal", "gram", "descent", "liblinear"]
 
 
 def choose_solver(X: "np.ndarray | csr_matrix") -> Solver:
-    """The quickest solver of the linear SVM for these documents, csr or dense (n_documents, n_features)."""
+    """The quickest solver of the linear SVM for documents X, csr or dense (n_documents, n_features)."""
     n_documents, n_features = X.shape
     n_values = np.count_nonzero(X) if isinstance(X, np.ndarray) else X.nnz
     if n_values < LARGE:
@@ -46,7 +46,7 @@ def choose_solver(X: "np.ndarray | csr_matrix") -> Solver:
 
 
 def choose_logistic_solver(X: "np.ndarray | csr_matrix") -> Solver:
-    """The quickest solver of logistic regression for these documents, csr or dense (n_documents, n_features)."""
+    """The quickest solver of logistic regression for documents X, csr or dense (n_documents, n_features)."""
     n_documents = X.shape[0]
     n_values = np.count_nonzero(X) if isinstance(X, np.ndarray) else X.nnz
     is_worth = n_values >= LARGE and n_values > MANY_LOGISTIC * n_documents and n_documents <= MOST

@@ -25,7 +25,7 @@ ROWS = 512  # of a block of sparse rows, and of the mirrored triangle
 
 
 def gram_matrix(X: "np.ndarray | csr_matrix") -> np.ndarray:
-    """Inner products of the rows of X, float32 (n_documents, n_documents), symmetric to the bit, C order.
+    """The inner products of the rows of X, float32 (n_documents, n_documents), symmetric to the bit, C order.
 
     X: csr or dense (n_documents, n_features), any real dtype, never modified; values are read as float32.
     """
@@ -113,7 +113,7 @@ class HingeDocuments(GramDocuments):
     ) -> tuple[np.ndarray, float, bool]:
         """Solve one problem for the C that is next on its path: (coefficients, intercept, whether it converged).
 
-        Raises ValueError for another C.
+        Raises ValueError for another C. positive: bools (n_train,).
         """
         if problem not in self._paths:
             path = self._newton.solve(positive, self.c_grid, min(max_iter, MAX_STEPS))
@@ -140,7 +140,7 @@ class LogisticDocuments(GramDocuments):
         return LogisticNewton(self.gram if every else self.gram[np.ix_(self.train, self.train)], self.scale)
 
     def solve(self, indicator: np.ndarray, C: float, max_iter: int) -> tuple[np.ndarray, np.ndarray, bool]:
-        """Solve the problem of each column of booleans (n_train, n_labels): coefficients, intercepts, converged."""
+        """Solve the problem of each column of indicator (n_train, n_labels): coefficients, intercepts, converged."""
         b, converged = self._newton.solve(indicator.T, C, min(max_iter, MAX_STEPS))
         if self.held_out is not None:
             coefficients = b.astype(np.float32) @ self.gram[np.ix_(self.train, self.held_out)]

@@ -58,7 +58,7 @@ LINES = (
 
 
 def figure_2() -> list[DerivedArtifact]:
-    """LZ77 phrases under every order, of the training documents alone, and compressed features, of all and of those."""
+    """The LZ77 phrases under every order, of training documents alone, and compressed features, of all and of those."""
     found = []
     for transductive, order in [(True, None), (False, None), *((False, order) for order in ORDERS)]:
         for seed in range(N_RANDOM if order == "random" else 1):
@@ -81,7 +81,7 @@ def figure_3() -> list[DerivedArtifact]:
 
 
 def figure_4(groups: Sequence[str]) -> list[DerivedArtifact]:
-    """Blocks of draws of every share for every line; the first block of all lines comes first.
+    """The blocks of draws of every share for every line; the first block of all lines comes first.
 
     The line of sums of known k-grams, which the paper does not have, explains another: one block of it is enough.
     """

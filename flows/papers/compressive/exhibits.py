@@ -43,7 +43,7 @@ def exhibits(home: Path) -> list[Exhibit]:
 
 
 def table_1(home: Path) -> Exhibit | None:
-    """Accuracies beside the published ones, with features and seconds, and textbench's baselines below."""
+    """The accuracies beside the published ones, with features and seconds, and textbench's baselines below."""
     from textbench.flows.referee.held import held
     from textbench.flows.referee.ledger import choose, ledger
 
@@ -128,7 +128,7 @@ def _n_features(home: Path, row: Mapping[str, Any]) -> int | None:
 
 
 def figure_2(home: Path) -> Exhibit | None:
-    """Error of LZ77 phrases by the order of the documents, and of compressed features."""
+    """The error of LZ77 phrases by the order of the documents, and of compressed features."""
     found = figures.orders(home)
     if not found:
         return None
@@ -155,7 +155,7 @@ def figure_2(home: Path) -> Exhibit | None:
 
 
 def figure_3(home: Path) -> Exhibit | None:
-    """Documents at the pair of components that shows the classes best."""
+    """The documents at the pair of components that shows the classes best."""
     found = figures.made(home, "components")
     if not found:
         return None
@@ -184,7 +184,7 @@ def figure_3(home: Path) -> Exhibit | None:
 
 
 def figure_4(home: Path, name: str, groups: str, plan: str) -> Exhibit | None:
-    """Error by share of the training documents."""
+    """The error by share of the training documents."""
     found = figures.lines(home, plan)
     if not found:
         return None
@@ -221,7 +221,7 @@ def figure_4(home: Path, name: str, groups: str, plan: str) -> Exhibit | None:
 
 
 def path_of_costs(home: Path) -> Exhibit | None:
-    """Features and error over pointer costs."""
+    """The features and the error over pointer costs."""
     found = figures.made(home, "compression-path")
     if not found:
         return None

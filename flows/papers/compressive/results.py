@@ -109,7 +109,7 @@ def n_columns(folder: Path) -> int:
 
 
 def order_comparisons(home: Path) -> list[Comparison]:
-    """Test figure 2's sentence under the paper's tuning, paired by test document; empty until every row is there."""
+    """Return tests of figure 2's sentence under the paper's tuning, paired by test document; [] until all is there."""
     from textbench.evaluation.statistics.sufficient_statistics import mean_tally
 
     tallies = {row.name: mean_tally(row.right["on_test"]) for row in orders(home)}
@@ -178,7 +178,7 @@ def lines(home: Path, figure: str) -> dict[str, dict[float, Point]]:
 
 
 def line_comparisons(home: Path, figure: str) -> list[Comparison]:
-    """Test figure 4's sentence under the paper's tuning at every share; empty until every share is there.
+    """Return tests of figure 4's sentence under the paper's tuning at every share; [] until every share is there.
 
     Shares are paired by draw (Student's paired t); all documents, of which there is one draw, by test document.
     """

@@ -8,7 +8,7 @@ from textbench.flows.explain.terms import Column
 from textbench.flows.plots import style
 from textbench.flows.plots.curves import draw_curves
 from textbench.flows.plots.terms import draw_terms
-from textbench.flows.results.learning_curves import Curve, Point
+from textbench.flows.results.learning_curves import BudgetPoint, Curve
 
 Grid = Mapping[tuple[float, int], Sequence[float]]  # (noise, layers) -> accuracies in percent, one a draw
 PANELS_A_ROW = 3
@@ -116,7 +116,7 @@ def _lines(axis: Any, means: Mapping[tuple[float, int], float], beside: Mapping[
 
 def _line(name: str, values: Mapping[float, float]) -> Curve:
     """Return percentages by noise as a curve without a band."""
-    points = [Point(round(100 * noise), *[mean / 100] * 3) for noise, mean in values.items()]
+    points = [BudgetPoint(round(100 * noise), *[mean / 100] * 3) for noise, mean in values.items()]
     return Curve("", name, "accuracy", 1, points)
 
 

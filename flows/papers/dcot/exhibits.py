@@ -91,7 +91,7 @@ def _seconds(timed: Done) -> dict[str, list[float]]:
 
 
 def figure_2(home: Path, timed: Done) -> Exhibit | None:
-    """One-word documents by the dCoT that the timed part has fitted; None where that is not stored."""
+    """The one-word documents by the dCoT that the timed part has fitted; None where that is not stored."""
     from textbench.flows.explain.terms import Question, ask
     from textbench.tasks.storage.store import Store
 
@@ -155,7 +155,7 @@ def _rows(columns: "Sequence[Column]", texts: Sequence[str], shared: Sequence[se
 
 
 def figure_3(part: Done, curves: Done) -> Exhibit | None:
-    """Accuracy by noise and depth at 1,000 labels, the mean over draws; `curves` has what is drawn beside it."""
+    """The accuracy by noise and depth at 1,000 labels, the mean over draws; `curves` has what is drawn beside it."""
     grid = _grid(part)
     if not grid:
         return None
@@ -194,7 +194,7 @@ def _aside(beside: Mapping[str, Sequence[float]], curves: Done) -> str:
 
 
 def figure_4(part: Done) -> Exhibit | None:
-    """Accuracy by labels of the five methods, with 95 % bands over draws."""
+    """The accuracy by labels of the five methods, with 95 % bands over draws."""
     from textbench.flows.results.learning_curves import summarise, verdicts
 
     if not part.found:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Difference:
+class ClassGain:
     """How far a class's rate is ahead of bag of words, in points: as published, and as measured with its interval."""
 
     name: str
@@ -22,7 +22,7 @@ class Difference:
     high: float
 
 
-def differences(panels: Mapping[str, Sequence[Difference]], path: Path) -> None:
+def differences(panels: Mapping[str, Sequence[ClassGain]], path: Path) -> None:
     """Draw a panel a rate, a line a class; filled where the interval leaves out zero."""
     heights = [0.21 * len(found) + 0.7 for found in panels.values()]
     layout: dict[str, Any] = {"nrows": len(panels), "height_ratios": heights, "sharex": True}
@@ -95,7 +95,7 @@ def histogram(counts: "np.ndarray", reach: float, threshold: float, share: float
 
 
 @dataclass(frozen=True)
-class Line:
+class ParameterLine:
     """Accuracies in percent over the values of a parameter, (value, mean, half width or nan)."""
 
     name: str
@@ -103,7 +103,7 @@ class Line:
     published_at: float  # the value that the paper recommends
 
 
-def sweeps(lines: Sequence[Line], baseline: float | None, path: Path) -> None:
+def sweeps(lines: Sequence[ParameterLine], baseline: float | None, path: Path) -> None:
     """Draw a panel a parameter, the others fixed, with the value that the paper recommends and a baseline."""
     layout = {"nrows": len(lines), "squeeze": False, "sharey": True}
     with style.canvas(1.9 * len(lines), **layout) as (figure, axes):

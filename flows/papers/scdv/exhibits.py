@@ -122,7 +122,7 @@ def _pairs(results: Results, name: str, method: str) -> list[float | None]:
 def table_2(results: Results) -> Exhibit | None:
     """Each group's precision and recall of BoW and SCDV, and whether they differ."""
     rows: list[list[Any]] = []
-    panels: dict[str, list[drawings.Difference]] = {}
+    panels: dict[str, list[drawings.ClassGain]] = {}
     for claim in claims_of("table-2"):
         entry = results.entries.get(claim.id)
         if claim.method != OWN[PAPER] or claim.class_rate is None or entry is None:
@@ -134,7 +134,7 @@ def table_2(results: Results) -> Exhibit | None:
         if found.value is None or found.compared is None or found.low is None or found.high is None:
             continue
         rate, name = claim.class_rate
-        own = drawings.Difference(name, printed.value - of_bow.value, found.compared, found.low, found.high)
+        own = drawings.ClassGain(name, printed.value - of_bow.value, found.compared, found.low, found.high)
         panels.setdefault(rate, []).append(own)
         mark = "better" if own.low > 0 else "worse" if own.high < 0 else "not told apart"
         rows.append([name, rate, of_bow.value, printed.value, round(own.published, 1)])
@@ -158,7 +158,7 @@ def table_2(results: Results) -> Exhibit | None:
 
 
 def table_3(results: Results) -> Exhibit | None:
-    """Reuters with several labels a document, under the printed metrics and under those that fit."""
+    """The results on Reuters with several labels a document, under the printed metrics and under those that fit."""
     rows, drawn = [], []
     names = list(dict.fromkeys(claim.method for claim in claims_of("table-3") if not claim.obstacle))
     for name, method in [*((name, METHODS[name]) for name in names), ("(not in the paper)", BASELINE)]:
@@ -197,7 +197,7 @@ def table_3(results: Results) -> Exhibit | None:
 
 
 def figure_4(results: Results) -> Exhibit | None:
-    """Accuracy over clusters, dimensions and threshold, one at a time."""
+    """The accuracy over clusters, dimensions and threshold, one at a time."""
     rows, lines = [], []
     sentences = {claim.id: claim for claim in claims_of("figure-4")}
     for id_, claim in sentences.items():
@@ -209,7 +209,7 @@ def figure_4(results: Results) -> Exhibit | None:
         percent = 100 if order.parameter == "sparsity" else 1
         rows += [[PARAMETERS[order.parameter], percent * x, *summary(points[x])] for x in sorted(points)]
         own = [(percent * x, *mean_interval(points[x])) for x in sorted(points)]
-        lines.append(drawings.Line(PARAMETERS[order.parameter], own, percent * order.better[0]))
+        lines.append(drawings.ParameterLine(PARAMETERS[order.parameter], own, percent * order.better[0]))
         rows[-1].append(f"{claim.text}: {results.entries[id_].verdict.kind}")
     if not rows:
         return None
@@ -250,7 +250,7 @@ def _swept(results: Results, order: Sweep) -> dict[float, list[float]]:
 
 
 def table_7(results: Results) -> Exhibit | None:
-    """Seconds of the timed part by stage, and what the features take in megabytes."""
+    """The seconds of the timed part by stage, and what the features take in megabytes."""
     rows: list[list[Any]] = []
     for part in results.parts:
         timed = [(cell, row) for cell, row in part.found if part.part.is_timed and row.get("timed")]

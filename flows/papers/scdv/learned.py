@@ -70,7 +70,7 @@ def others(home: Path) -> list[Exhibit]:
 
 
 def table_4(home: Path) -> Exhibit | None:
-    """Coherence of 80 topics, of soft clusters and of LDA, and the topics nearest to the paper's."""
+    """The coherence of 80 topics, of soft clusters and of LDA, and the topics nearest to the paper's."""
     pieces = made(home, "topics")
     rows: list[list[Any]] = []
     drawn: dict[str, tuple[Sequence[float], float | None]] = {}
@@ -137,7 +137,7 @@ def _n_documents(pieces: Sequence[tuple[Any, Path]]) -> int:
 
 
 def figure_5(home: Path) -> Exhibit | None:
-    """Test documents in the plane, by SCDV and by paragraph vectors."""
+    """The test documents in the plane, by SCDV and by paragraph vectors."""
     import numpy as np
 
     from textbench.tasks.corpus import read_targets
@@ -171,7 +171,7 @@ def figure_5(home: Path) -> Exhibit | None:
 
 
 def table_5(home: Path) -> Exhibit | None:
-    """Words of several senses, and the clusters that share them."""
+    """The words of several senses, and the clusters that share them."""
     contents = [read(folder, "senses") for _, folder in made(home, "senses")]
     if not contents:
         return None

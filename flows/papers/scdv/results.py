@@ -91,14 +91,17 @@ def scaled(metric: str, value: float) -> float:
 
 
 def claims_of(place: str) -> list[Claim]:
+    """Return the paper's claims of one place, as in "table-2"."""
     return [claim for claim in read_claims() if (claim.paper, claim.place) == (PAPER, place)]
 
 
 def id_of(place: str, name: str, metric: str) -> str:
+    """Return the id of the claim on a method's metric at a place."""
     return f"{PAPER}/{place}/{name.lower()}/{metric}"
 
 
 def is_of(claim: Claim, place: str, name: str, metric: str) -> bool:
+    """Tell whether a claim is on this method's metric at this place."""
     return (claim.place, claim.method, claim.metric_here) == (place, name, metric)
 
 
@@ -121,18 +124,22 @@ def summary(values: Sequence[float]) -> list[Any]:
 
 
 def mean(values: Sequence[float]) -> float | None:
+    """Return the mean, rounded; None without values."""
     return rounded(sum(values) / len(values)) if values else None
 
 
 def less(values: Sequence[float], base: Sequence[float]) -> float | None:
+    """Return the mean less that of `base`, rounded; None where either has no values."""
     return rounded(sum(values) / len(values) - sum(base) / len(base)) if values and base else None
 
 
 def rounded(value: float | None) -> float | None:
+    """Return a value to three places, None as it is."""
     return None if value is None else round(value, 3)
 
 
 def short(metric: str) -> str:
+    """Return a metric's heading; those of labels that score above 0 go by their plain names."""
     from textbench.flows.results.metric_names import HEADINGS
 
     return HEADINGS[metric.removesuffix("_zero")]
