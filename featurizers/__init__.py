@@ -14,6 +14,9 @@ and nothing needs to be registered. The file holds:
   inside;
 - `INPUT`: what it reads. "counts": X is csr, (n_documents, n_terms), non-negative whole numbers, int32 or
   floating. "tokens": X is a list with an int32 array a document, the term numbers of its words in reading order.
+  "texts": X is a list of str, the documents as they were ingested. No token rule has touched them: case, punctuation,
+  line breaks, and the headers and quotes of messages are there as far as the data set has them (`20ng` has all,
+  `20ng-stripped` none). A text may be empty. Features then depend on the texts alone, and so do their names.
 
 It may also hold
 
@@ -22,7 +25,9 @@ It may also hold
   outside, or of another kind than annotated, before anything is computed; `fit` does by `check_parameters`;
 - `NEEDS = ("word_vectors",)`: `fit` and `fit_transform` then take `word_vectors=`, float32 (n_terms,
   n_dimensions), row i for term i, zero for a term that has no vector. They are an artifact that all methods of
-  a run share; parameters of a run that begin with `word_vectors__` go to their training;
+  a run share; parameters of a run that begin with `word_vectors__` go to their training. With "terms" they take
+  `terms=`, the vocabulary as a list of str, term i of the token rule: a method of texts looks its words up there.
+  Labels come before both: `fit(X, y, word_vectors=...)`;
 - `USES_LABELS = True`: a representation whose `fit(X, y)` and `fit_transform(X, y)` learn from labels. X are the
   training documents whose labels may be seen (those of a label budget, or all), whatever the protocol: neither other
   training documents nor test documents. y are their labels: ints (n_documents,) from 0, of which some may be missing,

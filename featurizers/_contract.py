@@ -21,6 +21,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 N_TRAIN, N_TEST, N_TERMS, N_DIMENSIONS = 60, 12, 120, 5
+TERMS = [f"w{number}" for number in range(N_TERMS)]
 # What makes a method quick on few documents; a method takes those that it has.
 SMALL = {
     "random_state": 0,
@@ -96,7 +97,9 @@ class Subject:
         return Documents(self.read(ids[:N_TRAIN]), self.read(ids[N_TRAIN:]), classes, labels, vectors)
 
     def read(self, ids: list[np.ndarray]) -> Any:
-        """Return token ids as the method reads them: themselves, or csr int32 (n_documents, n_terms)."""
+        """Return token ids as the method reads them: themselves, texts, or csr int32 (n_documents, n_terms)."""
+        if self.module.INPUT == "texts":
+            return [" ".join(TERMS[i] for i in document) for document in ids]
         if not self.reads_counts:
             return ids
         rows = [np.bincount(document, minlength=N_TERMS) for document in ids]
@@ -117,8 +120,8 @@ class Subject:
 
     def needs(self) -> dict[str, np.ndarray]:
         """Return what `fit` takes beside documents."""
-        names = getattr(self.module, "NEEDS", ())
-        return {"word_vectors": self.documents.word_vectors} if "word_vectors" in names else {}
+        known = {"word_vectors": self.documents.word_vectors, "terms": list(TERMS)}
+        return {name: known[name] for name in getattr(self.module, "NEEDS", ())}
 
     def fit(self, method: Any, train: Any = None, y: Any = None) -> Any:
         """Return the method fitted, to the shared documents where no others are given."""
@@ -329,8 +332,8 @@ def reads_any_dtype(subject: Subject) -> str | None:
 
 
 def _bits(documents: Any) -> list[bytes]:
-    arrays = (documents.data, documents.indices, documents.indptr) if sp.issparse(documents) else documents
-    return [array.tobytes() for array in arrays]
+    parts = (documents.data, documents.indices, documents.indptr) if sp.issparse(documents) else documents
+    return [part.encode() if isinstance(part, str) else part.tobytes() for part in parts]
 
 
 def leaves_its_input_alone(subject: Subject) -> None:
@@ -403,9 +406,12 @@ def stays_finite_on_odd_documents(subject: Subject) -> None:
     nothing, unseen = np.zeros(0, dtype=np.int32), np.array([0, 1, 2, 3, 0], dtype=np.int32)
     ids[3] = nothing
     method = subject.fit(subject.build(), subject.read(ids))
-    found = subject.output(method, subject.read([nothing, unseen, ids[0]]))
+    odd = subject.read([nothing, unseen, ids[0]])
+    if subject.module.INPUT == "texts":
+        odd += ["\n\t ", "\x00\u200b", "Ünïcödé 漢字 🙂", "a" * 10_000]
+    found = subject.output(method, odd)
     expect_finite(found)
-    expect(found.shape[0] == 3, "a row for each of 3 documents", found.shape)
+    expect(found.shape[0] == len(odd), f"a row for each of {len(odd)} documents", found.shape)
 
 
 def refuses_impossible_counts(subject: Subject) -> str | None:

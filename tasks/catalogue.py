@@ -100,6 +100,21 @@ class Entry:
         """Whether the method classifies by itself, in the probe's place."""
         return self.constant("ROLE") == "classifier"
 
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """What the method's `fit` takes beside documents and labels, in the file's words."""
+        return tuple(self.constant("NEEDS", ()))
+
+    @property
+    def reads_texts(self) -> bool:
+        """Whether documents come as raw texts."""
+        return self.constant("INPUT") == "texts"
+
+    @property
+    def reads_texts_alone(self) -> bool:
+        """Whether no token rule has a part in the method's features: it reads raw texts and needs nothing beside."""
+        return self.reads_texts and not self.needs
+
     def uses_labels(self, params: Mapping[str, Any] | None = None) -> bool:
         """Whether the method is a representation that is fitted to labels too, with these parameters."""
         said = self.constant("USES_LABELS", False)

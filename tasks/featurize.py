@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from textbench.tasks.storage.store import Artifact
 
-INPUTS = ("counts", "tokens")  # what a method may read
+INPUTS = ("counts", "tokens", "texts")  # what a method may read
+NEEDED = ("word_vectors", "terms")  # what a method may need beside
 # Parameters that begin so are of the word vectors that a method needs, not of the method.
 PREFIX = "word_vectors__"
 
@@ -35,16 +36,21 @@ def reference(
     A method without `random_state` gives the same artifact for every seed, unless it needs word vectors: they are
     an artifact of their own, which every method and setting that does not change them shares. `labels` are those that
     may be seen (as `tasks.tune.reference` takes them): the recipe of a method that uses labels has them, of others
-    not. Raises InputError for parameters of word vectors where the method needs none.
+    not. Of a method that reads texts and needs nothing else, `vectors` say no more than whose texts, and the protocol.
+    Raises InputError for parameters of word vectors where the method needs none.
     """
     entry = catalogue.method(method)
     own = {name: value for name, value in params.items() if not name.startswith(PREFIX)}
-    recipe = {"method": method, "params": own, "seed": seed if entry.is_seeded else None}
-    inputs = {"vectors": vectors}
-    if entry.uses_labels(params):
-        recipe["labels"] = dict(labels or {})
+    recipe: dict[str, Any] = {"method": method, "params": own, "seed": seed if entry.is_seeded else None}
+    uses_labels, inputs = entry.uses_labels(params), {}
+    recipe |= (
+        {"labels": dict(labels or {})} if uses_labels else {"transductive": vectors.params["transductive"]}
+    )
+    if uses_labels or entry.reads_texts:
         inputs["corpus"] = vectors.inputs["corpus"]
-    if "word_vectors" in entry.constant("NEEDS", ()):
+    if not entry.reads_texts_alone:
+        inputs["vectors"] = vectors
+    if "word_vectors" in entry.needs:
         training = {
             name.removeprefix(PREFIX): value for name, value in params.items() if name.startswith(PREFIX)
         }
@@ -64,7 +70,7 @@ def uses(method: str, params: Mapping[str, Any]) -> list[tuple[str, ...]]:
     """Return what making a method's features looks up by name, for a stage that asks for features on its way."""
     entry = catalogue.method(method)
     found = _read(entry)
-    if "word_vectors" in entry.constant("NEEDS", ()):
+    if "word_vectors" in entry.needs:
         trainer = params.get(f"{PREFIX}trainer", word_vectors.TRAINER)
         found.append(("textbench.tasks.word_vectors", "TRAINERS", trainer))
     return found
@@ -72,14 +78,13 @@ def uses(method: str, params: Mapping[str, Any]) -> list[tuple[str, ...]]:
 
 def compute(job: Job) -> None:
     """Fit the method and write `train`, `test`, and what `to_arrays` gives (model.npz, model.json)."""
-    vectors, params = job.open("vectors"), job.params
-    build, kind = builder(params["method"], params["params"], params["seed"])
+    build, kind = builder(*(job.params[name] for name in ("method", "params", "seed")))
     featurizer, needed = build(), _needed(job)
-    train, test = (documents(vectors, part, kind) for part in ("train", "test"))
-    if "labels" in params:
+    train, test = (documents(job, part, kind) for part in ("train", "test"))
+    if "labels" in job.params:
         targets, rows = labelled(job)
         features = featurizer.fit(chosen_rows(train, rows), targets, **needed).transform(train)
-    elif vectors.meta["recipe"]["params"]["transductive"]:
+    elif job.params["transductive"]:
         features = featurizer.fit(_stacked(train, test), **needed).transform(train)
     else:
         features = featurizer.fit_transform(train, **needed)
@@ -100,7 +105,7 @@ def in_folds(job: Job, features: Reference) -> "Callable[[np.ndarray, np.ndarray
     making = Job(dict(features.params), features.inputs, job.folder, job.store)
     build, kind = builder(*(features.params[name] for name in ("method", "params", "seed")))
     needed, (targets, rows) = _needed(making), labelled(making)
-    known = chosen_rows(documents(making.open("vectors"), "train", kind), rows)
+    known = chosen_rows(documents(making, "train", kind), rows)
 
     def of_fold(train: "np.ndarray", test: "np.ndarray") -> tuple[Any, Any]:
         read = [chosen_rows(known, part) for part in (train, test)]
@@ -121,15 +126,23 @@ def builder(method: str, params: Mapping[str, Any], seed: int) -> tuple[Callable
 
 
 def _needed(job: Job) -> dict[str, Any]:
-    """Return what `fit` takes beside documents and labels."""
-    return {name: job.open(name).array("vectors") for name in ("word_vectors",) if name in job.inputs}
+    """Return what `fit` takes beside documents and labels, by the names of `NEEDED`."""
+    read: dict[str, Callable[[], Any]] = {
+        "word_vectors": lambda: job.open("word_vectors").array("vectors"),
+        "terms": lambda: job.open("vectors").json("terms"),
+    }
+    return {name: read[name]() for name in catalogue.method(job.params["method"]).needs}
 
 
-def documents(vectors: "Artifact", part: str, kind: str) -> Any:
-    """Return one part of the documents as a method reads them: csr counts, or a list of int32 token-id arrays.
+def documents(job: Job, part: str, kind: str) -> Any:
+    """Return one part of the documents as a method reads them: csr counts, or a list, of int32 token ids or of texts.
 
-    ValueError for another `kind`.
+    Texts are those of the job's corpus as it was ingested, the others are of its vectors. ValueError for another
+    `kind`.
     """
+    if kind == "texts":
+        return job.open("corpus").table(part, ["text"])["text"].to_pylist()
+    vectors = job.open("vectors")
     if kind == "counts":
         return vectors.matrix(f"{part}_counts")
     if kind == "tokens":

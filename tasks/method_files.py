@@ -36,6 +36,12 @@ def examine(payload: Mapping[str, Any]) -> dict[str, str | None]:
     space = getattr(module, "SEARCH_SPACE", {})
     if not isinstance(space, dict) or not all(isinstance(one, BaseDistribution) for one in space.values()):
         return {"fault": f"{path}: SEARCH_SPACE must hold an Optuna distribution a parameter, got {space!r}"}
+    entry = catalogue.method(path)
+    for name in ("INPUT", "NEEDS", "USES_LABELS"):
+        # A plan reads the file without running it, and takes counts for granted.
+        found = getattr(module, name, None)
+        if found not in (entry.constant(name), "counts", "tokens"):
+            return {"fault": f"{path}: {name} must be written out in this file, got {found!r} from elsewhere"}
     return {"fault": None}
 
 

@@ -91,9 +91,9 @@ def _probe(job: "Job") -> "tuple[Callable[[str], Any], Callable[[], Any]]":
 
 def _classifier(job: "Job") -> "tuple[Callable[[str], Any], Callable[[], Any]]":
     """Return what gives a part's documents, and what builds the method that classifies by itself."""
-    params, vectors = job.open("choice").json("choice")["params"], job.open("vectors")
+    params = job.open("choice").json("choice")["params"]
     build, kind = featurize.builder(job.params["method"], params, job.params["seed"])
-    return lambda part: featurize.documents(vectors, part, kind), build
+    return lambda part: featurize.documents(job, part, kind), build
 
 
 def _predict_one_label(

@@ -79,5 +79,5 @@ def _score_classifier(job: "Job", rows: Any, targets: Any, arguments: dict[str, 
 
     arguments.pop("c_grid", None)  # a protocol's, for its probe
     build, kind = featurize.builder(*(job.params[name] for name in ("method", "params", "seed")))
-    documents = featurize.documents(job.open("vectors"), "train", kind)
+    documents = featurize.documents(job, "train", kind)
     return score_classifier(build, chosen_rows(documents, rows), targets, **arguments)

@@ -1,4 +1,4 @@
-"""Vectorize: turn texts into token ids in reading order, a vocabulary, and a csr count matrix."""
+"""Vectorize: turn texts into token ids in reading order, a vocabulary, and a csr count matrix; or leave them alone."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -9,14 +9,21 @@ if TYPE_CHECKING:
     from textbench.tasks.storage.store import Job
 
 
-def reference(corpus: Reference, rule: Mapping[str, Any], transductive: bool) -> Reference:
+def reference(corpus: Reference, rule: Mapping[str, Any] | None, transductive: bool) -> Reference:
     """Return the vectors artifact of a corpus under a token rule (the fields of `tasks.tokens.TokenRule`).
 
     Files: terms.json, and for train and test `<part>_ids.npy` int32, `<part>_offsets.npy` int64 and `<part>_counts.npz`
-    csr (n_documents, n_terms).
+    csr (n_documents, n_terms). Without a rule, as for a method that reads raw texts, there are no terms and nothing
+    else: what stands in the vectors' place then depends on the corpus and the protocol alone.
     """
-    params = {"rule": dict(rule), "transductive": transductive}
-    return refer("textbench.tasks.vectorize:compute", params, {"corpus": corpus})
+    params = {"rule": None if rule is None else dict(rule), "transductive": transductive}
+    function = "leave_alone" if rule is None else "compute"
+    return refer(f"textbench.tasks.vectorize:{function}", params, {"corpus": corpus})
+
+
+def leave_alone(job: "Job") -> None:
+    """Write that there are no terms: the texts are read as they are."""
+    job.save_json("terms", [])
 
 
 def compute(job: "Job") -> None:

@@ -154,8 +154,18 @@ def test_a_users_file_may_say_what_it_accepts(tmp_path: Path) -> None:
     ("text", "words"),
     [
         ('INPUT = "counts"\n', "has no function build"),
-        ("def build(): ...\n", 'has no INPUT, which says what the method reads: "counts" or "tokens"'),
-        ('INPUT = "words"\ndef build(): ...\n', 'line 1: INPUT must be "counts" or "tokens", got \'words\''),
+        (
+            "def build(): ...\n",
+            'has no INPUT, which says what the method reads: "counts", "tokens" or "texts"',
+        ),
+        (
+            'INPUT = "words"\ndef build(): ...\n',
+            'line 1: INPUT must be "counts", "tokens" or "texts", got \'words\'',
+        ),
+        (
+            'NEEDS = ("words",)\nINPUT = "texts"\ndef build(): ...\n',
+            "line 1: NEEDS must hold some of word_vectors, terms, got ('words',)",
+        ),
         (
             'INPUT = "counts"\nUSES_LABELS = "order"\ndef build(): ...\n',
             "line 2: USES_LABELS must be True, or the values of parameters with which it does such as "

@@ -13,7 +13,7 @@ from textbench.flows.plan.cell import plan
 from textbench.flows.plan.request import Request
 from textbench.flows.referee import recorded_audits
 from textbench.flows.referee.ledger import COLUMNS, MEASURED, _ceilings, choose, ledger
-from textbench.tasks import catalogue, featurize, ingest
+from textbench.tasks import catalogue, ingest
 from textbench.tasks.corpus import read_corpus, read_targets
 from textbench.tasks.storage.store import Store
 
@@ -94,7 +94,7 @@ def test_recorded_figures_are_found_again(ids: tuple[str, ...], data_dir: Path, 
     )
     store = Store(tmp_path / "store")
     corpus, vectors = (store.open(cell.references[stage]) for stage in ("ingest", "vectorize"))
-    train, test = (featurize.documents(vectors, part, "counts") for part in ("train", "test"))
+    train, test = (vectors.matrix(f"{part}_counts") for part in ("train", "test"))
     method = catalogue.method(name)
     model = method.load().build()
     if not method.is_classifier:

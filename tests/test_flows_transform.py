@@ -48,6 +48,8 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "nb": ("nb", None),
         "odds": ("tfidf", "logistic-regression"),
         "svm": ("lsi(n_components=2)", None),
+        "chi": ("chi2(n_terms=8)", None),
+        "text": ("char-ngrams(min_df=1)", None),
     }
     found = {}
     for name, (method, probe) in asked.items():
@@ -63,7 +65,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return found
 
 
-@pytest.mark.parametrize("name", ["nb", "odds", "svm"])
+@pytest.mark.parametrize("name", ["nb", "odds", "svm", "chi", "text"])
 def test_refit_trains_on_all_documents_and_says_so(
     name: str, models: dict[str, Path], tmp_path: Path
 ) -> None:

@@ -18,7 +18,7 @@ from textbench.tasks.corpus import read_targets
 from textbench.tasks.sources.user_data import UserData
 from textbench.tasks.sources.user_data import reference as own
 from textbench.tasks.storage.recipe import Reference
-from textbench.tasks.storage.store import Store
+from textbench.tasks.storage.store import Job, Store
 from textbench.tasks.tokens import token_rule
 from textbench.tasks.vectorize import reference as vectorize
 
@@ -117,7 +117,8 @@ def test_labelled_training_documents_alone_are_fitted_to(
     features = store.open(featurize.reference(vectors, name, params, 0, labels))
     y, kind = read_targets(store.open(corpus), "train"), "counts" if name == "chi2" else "tokens"
     rows = labelled_documents(y, **labels) if labels else np.arange(len(y))
-    train, test = (featurize.documents(store.open(vectors), part, kind) for part in ("train", "test"))
+    job = Job({}, {"vectors": vectors}, store.root, store)
+    train, test = (featurize.documents(job, part, kind) for part in ("train", "test"))
     method: Any = ChiSquared(**params) if name == "chi2" else Lz77(**params)
     method.fit(train[rows] if kind == "counts" else [train[row] for row in rows], y[rows])
     assert (features.matrix("train") != method.transform(train)).nnz == 0

@@ -224,6 +224,7 @@ RUN = (
     ("complement-nb", None, 0),
     ("dcot(n_layers=1)", "linear-svm", 0),
     ("chi2(n_terms=5)", "linear-svm", 0),
+    ("char-ngrams", "linear-svm", 0),
 )
 WORDS = {"fruit": "apple pear plum grape melon peach", "metal": "iron zinc lead gold copper nickel"}
 

@@ -190,7 +190,8 @@ def require_data(home: Path, cells: "list[Cell]") -> None:
             found = read_corpus(store.open(corpus))
         except OSError:
             continue  # not the documents' fault: the cells say so, each for itself
-        check_tokens(cell.dataset, found, TokenRule(**vectors.params["rule"]))
+        if (rule := vectors.params["rule"]) is not None:
+            check_tokens(cell.dataset, found, TokenRule(**rule))
         check_tuning_metric(
             validation.get("metric"), cell.dataset, several_labels=found.train_targets.ndim == 2
         )

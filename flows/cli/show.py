@@ -212,6 +212,12 @@ def _classes(classes: Sequence[Mapping[str, Any]]) -> Table:
     return of_texts("Classes, in percent", ("class", "precision", "recall", "F1", "documents"), rows)
 
 
+def _rule(rule: Mapping[str, Any] | None) -> str:
+    if rule is None:
+        return "none: the method reads raw texts"
+    return ", ".join(f"{name} = {value}" for name, value in rule.items())
+
+
 def _print_recipe(console: "Console", about: Mapping[str, Any]) -> None:
     from textbench.flows.results.runs import is_whole
 
@@ -228,7 +234,7 @@ def _print_recipe(console: "Console", about: Mapping[str, Any]) -> None:
         fields |= {
             "made": f"{created} on {recipe['host']}",
             "libraries": ", ".join(f"{name} {version}" for name, version in recipe["libraries"].items()),
-            "token rule": ", ".join(f"{name} = {value}" for name, value in recipe["token_rule"].items()),
+            "token rule": _rule(recipe["token_rule"]),
             "code": recipe["code"],
             **{f"{name} key": key for name, key in recipe["keys"].items() if name != "result"},
         }

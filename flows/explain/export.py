@@ -183,7 +183,8 @@ class Model:
 
     def feature_names(self) -> list[str]:
         """Return a name for each column of `features`."""
-        return [str(name) for name in self._featurizer.get_feature_names_out(self.manifest["terms"])]
+        terms = None if self._method.INPUT == "texts" else self.manifest["terms"]
+        return [str(name) for name in self._featurizer.get_feature_names_out(terms)]
 
     def answer(self, texts: Iterable[str]) -> "Answers":
         """Return what the classifier says of each text."""
@@ -221,6 +222,8 @@ class Model:
     def _documents(self, texts: Iterable[str]) -> Any:
         from textbench.tasks.tokens import TokenRule, encode
 
+        if self._method.INPUT == "texts":
+            return checked_texts(texts)
         terms = self.manifest["terms"]
         rule = TokenRule(**self.manifest["token_rule"])
         return as_read(*encode(checked_texts(texts), terms, rule), terms, rule, self._method.INPUT)

@@ -69,8 +69,7 @@ def ask(question: Question, store: Store) -> Answer:
     """
     if question.n_shown < 1:
         raise InputError(f"--top must be at least 1, got {question.n_shown}")
-    name, params = catalogue.parse_method(question.method)
-    entry = catalogue.method(name)
+    entry = catalogue.method(catalogue.parse_method(question.method)[0])
     _require_hook(entry)
     request = Request(
         [] if question.own else [question.dataset],
@@ -86,7 +85,7 @@ def ask(question: Question, store: Store) -> Answer:
     opened = store.open(vectors)
     terms = opened.json("terms")
     headings = {_term(word, terms, opened): word for word in question.words}
-    fitted = store.open(featurize.reference(vectors, name, params, question.seed))
+    fitted = store.open(cell.references["featurize"])
     method = entry.load().build().from_arrays(featurize.load_arrays(fitted, "model"))
     columns = getattr(method, HOOK)(terms, list(headings), question.n_shown)
     shown = [Column(_heading(heading, headings), pairs) for heading, pairs in columns]
@@ -94,12 +93,14 @@ def ask(question: Question, store: Store) -> Answer:
 
 
 def _require_hook(entry: "Entry") -> None:
-    if f"def {HOOK}(" in entry.path.read_text("utf-8"):
+    if _has_terms(entry):
         return
-    able = [
-        name for name, other in catalogue.methods().items() if f"def {HOOK}(" in other.path.read_text("utf-8")
-    ]
+    able = [name for name, other in catalogue.methods().items() if _has_terms(other)]
     raise InputError(f"{entry.name} has no terms to show; {catalogue.nearest(entry.name, able)}")
+
+
+def _has_terms(entry: "Entry") -> bool:
+    return f"def {HOOK}(" in entry.path.read_text("utf-8") and not entry.reads_texts_alone
 
 
 def _term(word: str, terms: Sequence[str], vectors: Artifact) -> str:

@@ -192,8 +192,9 @@ class _Table:
 def _table(request: Request, terms: _Terms, method: _Method) -> _Table:
     from textbench.tasks.tokens import token_rule
 
-    rule = asdict(token_rule(terms.rule))
-    rule["max_n"] = max(rule["max_n"], method.entry.constant("MAX_N", 1))
+    rule = None if method.entry.reads_texts_alone else asdict(token_rule(terms.rule))
+    if rule is not None:
+        rule["max_n"] = max(rule["max_n"], method.entry.constant("MAX_N", 1))
     shared = {
         "ingest": terms.corpus,
         "audit": audit.reference(terms.corpus),

@@ -9,7 +9,7 @@ from textbench.evaluation.metrics.single_label import Metric
 from textbench.featurizers._parameters import Rule
 from textbench.flows.plan.request import Request
 from textbench.tasks import InputError, catalogue, word_vectors
-from textbench.tasks.featurize import INPUTS, PREFIX
+from textbench.tasks.featurize import INPUTS, NEEDED, PREFIX
 from textbench.tasks.storage.definitions import PACKAGE
 
 if TYPE_CHECKING:
@@ -34,12 +34,17 @@ def check_file(entry: catalogue.Entry) -> None:
         return  # what the file has shows when it is loaded
     if "build" not in bound:
         raise InputError(f"{entry.path} has no function build(**params), which returns the method unfitted")
-    choices = " or ".join(f'"{kind}"' for kind in INPUTS)
+    choices = f'"{INPUTS[0]}", ' + " or ".join(f'"{kind}"' for kind in INPUTS[1:])
     if "INPUT" not in bound:
         raise InputError(f"{entry.path} has no INPUT, which says what the method reads: {choices}")
     found = entry.constant("INPUT", INPUTS[0])
     if found not in INPUTS:
         raise InputError(f"{entry.path}, line {bound['INPUT']}: INPUT must be {choices}, got {found!r}")
+    needed = entry.constant("NEEDS", ())
+    if not isinstance(needed, tuple | list) or not set(needed) <= set(NEEDED):
+        raise InputError(
+            f"{entry.path}, line {bound['NEEDS']}: NEEDS must hold some of {', '.join(NEEDED)}, got {needed!r}"
+        )
     if (said := entry.constant("USES_LABELS", False)) not in (True, False) and not isinstance(said, dict):
         raise InputError(
             f"{entry.path}, line {bound['USES_LABELS']}: USES_LABELS must be True, or the values of parameters with "

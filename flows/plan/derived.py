@@ -68,6 +68,8 @@ def _piece(cell: Cell, stage: str) -> DerivedArtifact:
             f"pieces are made of the features of a method at fixed settings, got {cell.method} with {cell.trials} "
             f"trials; leave out trials and classifiers"
         )
+    if cell.references["vectorize"].params["rule"] is None and stage != "embedding":
+        raise InputError(f"{stage} are made of terms, and {cell.method} reads raw texts")
     before = {name: cell.references[name] for name in BEFORE if name in cell.references}
     references = before | {stage: MADE[stage](before, cell.seed)}
     return DerivedArtifact(

@@ -69,6 +69,8 @@ def _stored(home: Path, row: Row) -> "tuple[np.ndarray, list[str], Any] | None":
         inputs = run.reference.inputs
         if not all(name in inputs and store.has(inputs[name]) for name in ("vectors", "choice")):
             return None
+        if inputs["vectors"].params["rule"] is None:
+            return None  # of raw texts
         features = features_of(inputs["vectors"], store.open(inputs["choice"]))
     except InputError:
         return None

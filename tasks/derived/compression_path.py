@@ -44,7 +44,7 @@ def compute(job: "Job") -> None:
 
     corpus, vectors = job.open("corpus"), job.open("vectors")
     module = catalogue.method(METHOD).load()
-    train, test = (featurize.documents(vectors, part, module.INPUT) for part in ("train", "test"))
+    train, test = (featurize.documents(job, part, module.INPUT) for part in ("train", "test"))
     read = [*train, *test] if vectors.meta["recipe"]["params"]["transductive"] else train
     y, y_test = (read_targets(corpus, part) for part in ("train", "test"))
     found = []
