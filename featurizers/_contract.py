@@ -120,7 +120,7 @@ class Subject:
 
     def needs(self) -> dict[str, np.ndarray]:
         """Return what `fit` takes beside documents."""
-        known = {"word_vectors": self.documents.word_vectors, "terms": list(TERMS)}
+        known: dict[str, Any] = {"word_vectors": self.documents.word_vectors, "terms": list(TERMS)}
         return {name: known[name] for name in getattr(self.module, "NEEDS", ())}
 
     def fit(self, method: Any, train: Any = None, y: Any = None) -> Any:
