@@ -117,7 +117,7 @@ class Entry:
 
     def uses_labels(self, params: Mapping[str, Any] | None = None) -> bool:
         """Whether the method is a representation that is fitted to labels too, with these parameters."""
-        said = self.constant("USES_LABELS", False)
+        said = not self.is_classifier and self.constant("USES_LABELS", False)
         if isinstance(said, dict):
             return any((params or {}).get(name) in values for name, values in said.items())
         return bool(said)

@@ -51,7 +51,7 @@ def small(entry: catalogue.Entry) -> dict[str, Any]:
     """What makes a method quick on few documents, but for its seed, which a run gives."""
     accepted = Subject(entry.load()).accepted
     own = {name: value for name, value in SMALL.items() if name in accepted and name != "random_state"}
-    reads_vectors = "word_vectors" in entry.constant("NEEDS", ())
+    reads_vectors = "word_vectors" in entry.needs
     return own | ({f"{PREFIX}{name}": value for name, value in VECTORS.items()} if reads_vectors else {})
 
 

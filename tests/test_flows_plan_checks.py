@@ -167,6 +167,10 @@ def test_a_users_file_may_say_what_it_accepts(tmp_path: Path) -> None:
             "line 1: NEEDS must hold some of word_vectors, terms, got ('words',)",
         ),
         (
+            'ROLE = "classifier"\nNEEDS = ("terms",)\nINPUT = "texts"\ndef build(): ...\n',
+            "line 2: a classifier is given documents and labels alone",
+        ),
+        (
             'INPUT = "counts"\nUSES_LABELS = "order"\ndef build(): ...\n',
             "line 2: USES_LABELS must be True, or the values of parameters with which it does such as "
             "{'order': ('by_class',)}, got 'order'",

@@ -35,8 +35,9 @@ class _OnTexts(BaseEstimator):
     `word_vectors__`, those of the training of its word vectors (`tasks.word_vectors`); what is left out has its
     default, and is not among `get_params`.
 
-    Learned: `terms_`, the vocabulary; `rule_`, the token rule, of n-grams as long as the method reads; `method_`, the
-    fitted method. Raises InputError for unknown names and parameters, and for texts that are none.
+    Learned: `terms_`, the vocabulary, none for a method that reads the texts themselves; `rule_`, the token rule, of
+    n-grams as long as the method reads; `method_`, the fitted method. Raises InputError for unknown names and
+    parameters, and for texts that are none.
     """
 
     def __init__(self, name: str, *, rule: str = OWN_RULE, random_state: int = 0, **params: Any) -> None:
@@ -79,20 +80,30 @@ class _OnTexts(BaseEstimator):
     def _learn(self, texts: Iterable[str]) -> tuple[Any, Any, dict[str, Any]]:
         """Learn the vocabulary; return the method unfitted, what it reads of the texts, and what `fit` takes beside."""
         entry, module, own, training = self._checked()
-        rule = token_rule(self.rule)
-        rule = replace(rule, max_n=max(rule.max_n, entry.constant("MAX_N", 1)))
-        found = vectorize(checked_texts(texts), [], rule)
-        self.rule_, self.terms_, self._input = rule, found.terms, module.INPUT
-        documents = as_read(found.train_ids, found.train_offsets, found.terms, rule, module.INPUT)
-        needed = {}
-        if "word_vectors" in entry.constant("NEEDS", ()):
+        rule, given = token_rule(self.rule), checked_texts(texts)
+        self.rule_ = replace(rule, max_n=max(rule.max_n, entry.constant("MAX_N", 1)))
+        self.terms_, self._input = [], module.INPUT
+        needed: dict[str, Any] = {}
+        if entry.reads_texts_alone:
+            return module.build(**own), given, needed
+        found = vectorize(given, [], self.rule_)
+        self.terms_ = found.terms
+        if "word_vectors" in entry.needs:
             ids = np.split(found.train_ids, found.train_offsets[1:-1])
             needed["word_vectors"] = word_vectors.train(ids, found.terms, training, self.random_state)
+        if "terms" in entry.needs:
+            needed["terms"] = found.terms
+        if entry.reads_texts:
+            return module.build(**own), given, needed
+        documents = as_read(found.train_ids, found.train_offsets, found.terms, self.rule_, module.INPUT)
         return module.build(**own), documents, needed
 
     def _read(self, texts: Iterable[str]) -> Any:
         check_is_fitted(self)
-        ids, offsets = encode(checked_texts(texts), self.terms_, self.rule_)
+        given = checked_texts(texts)
+        if self._input == "texts":
+            return given
+        ids, offsets = encode(given, self.terms_, self.rule_)
         return as_read(ids, offsets, self.terms_, self.rule_, self._input)
 
 
@@ -127,7 +138,8 @@ class TextFeatures(TransformerMixin, _OnTexts):
     def get_feature_names_out(self, input_features: object = None) -> "np.ndarray":
         """Return a name for each column of `transform`, from the terms; `input_features` are not read."""
         check_is_fitted(self)
-        return np.asarray(self.method_.get_feature_names_out(self.terms_), dtype=object)
+        terms = None if self._input == "texts" else self.terms_
+        return np.asarray(self.method_.get_feature_names_out(terms), dtype=object)
 
 
 def _has_probabilities(estimator: "TextClassifier") -> bool:
@@ -144,8 +156,8 @@ class TextClassifier(ClassifierMixin, _OnTexts):
         """Learn from texts and their labels."""
         classes, targets = _targets(y)
         with threadpool_limits(THREADS):
-            method, documents, _ = self._learn(texts)
-            self.method_ = method.fit(documents, targets)
+            method, documents, needed = self._learn(texts)
+            self.method_ = method.fit(documents, targets, **needed)
         self.classes_ = classes
         return self
 

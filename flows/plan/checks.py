@@ -45,6 +45,10 @@ def check_file(entry: catalogue.Entry) -> None:
         raise InputError(
             f"{entry.path}, line {bound['NEEDS']}: NEEDS must hold some of {', '.join(NEEDED)}, got {needed!r}"
         )
+    if needed and entry.is_classifier:
+        raise InputError(
+            f"{entry.path}, line {bound['NEEDS']}: a classifier is given documents and labels alone"
+        )
     if (said := entry.constant("USES_LABELS", False)) not in (True, False) and not isinstance(said, dict):
         raise InputError(
             f"{entry.path}, line {bound['USES_LABELS']}: USES_LABELS must be True, or the values of parameters with "
@@ -71,7 +75,7 @@ def check_parameters(entry: catalogue.Entry, params: Mapping[str, Any]) -> None:
     Raises InputError naming the method, the parameter and the nearest.
     """
     known, accepts = entry.parameters, _accepts(entry)
-    has_vectors = "word_vectors" in entry.constant("NEEDS", ())
+    has_vectors = "word_vectors" in entry.needs
     own = dict(params)
     if has_vectors:
         training = {name: own.pop(name) for name in params if name.startswith(PREFIX)}

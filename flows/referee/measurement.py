@@ -70,7 +70,7 @@ class Measurement:
 def is_random(method: str) -> bool:
     """Tell whether a method's features change with the seed: it draws random numbers, or its word vectors did."""
     entry = catalogue.method(catalogue.parse_method(method)[0])
-    return entry.is_seeded or "word_vectors" in entry.constant("NEEDS", ())
+    return entry.is_seeded or "word_vectors" in entry.needs
 
 
 def _spent(row: Row, name: str) -> float:
