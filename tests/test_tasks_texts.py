@@ -13,8 +13,9 @@ from textbench.featurizers._contract import Subject, run_checks
 from textbench.featurizers.char_ngrams import CharNgrams
 from textbench.flows.explain import terms
 from textbench.flows.explain.export import Model
-from textbench.flows.plan.cell import Cell, Request, plan
+from textbench.flows.plan.cell import Cell, plan
 from textbench.flows.plan.derived import plan_derived
+from textbench.flows.plan.request import DerivedRequest, Request
 from textbench.flows.results.index import Index
 from textbench.flows.results.rows import result_row
 from textbench.flows.results.runs import Run
@@ -206,11 +207,10 @@ def test_an_exported_model_reads_raw_texts_and_gives_the_bits_of_the_run(home: P
 
 
 def test_what_is_made_of_terms_is_refused(home: Path) -> None:
-    request = Request(["r8"], ["char-ngrams"])
     for piece in ("topics", "values"):
         with pytest.raises(InputError, match=f"{piece} are made of terms, and char-ngrams reads raw texts"):
-            plan_derived(request, [piece])
-    assert plan_derived(request, ["embedding"])
+            plan_derived(DerivedRequest(["r8"], ["char-ngrams"], pieces=[piece]))
+    assert plan_derived(DerivedRequest(["r8"], ["char-ngrams"], pieces=["embedding"]))
     with pytest.raises(InputError, match="char-ngrams has no terms to show"):
         terms.ask(terms.Question(["oil"], "r8", "char-ngrams"), Store(home / "store"))
 
