@@ -32,7 +32,7 @@ SEEDS = "[0, 4294967295]"
 
 
 @dataclass(frozen=True)
-class Interval:
+class Range:
     """The numbers from `low` to `high`; an end that is left out is not one of them, and infinity never is."""
 
     low: float
@@ -41,7 +41,7 @@ class Interval:
     has_high: bool
 
     @classmethod
-    def read(cls, text: str) -> "Interval":
+    def read(cls, text: str) -> "Range":
         """Return the interval that "[low, high)" or the like writes. Raises ValueError for anything else."""
         found = INTERVAL.fullmatch(text.strip())
         if found is None or not float(found[2]) < float(found[3]):
@@ -69,7 +69,7 @@ class Rule:
     """
 
     kinds: tuple[str, ...] = ()
-    interval: Interval | None = None
+    interval: Range | None = None
     choices: tuple[Any, ...] = ()
     is_open: bool = False
 
@@ -85,7 +85,7 @@ class Rule:
             raise ValueError(
                 f'accepted is an interval such as "[1, inf)" or a tuple of values: got {accepted!r}'
             )
-        interval = None if accepted is None else Interval.read(accepted)
+        interval = None if accepted is None else Range.read(accepted)
         kinds, choices, is_open = _understood(annotation)
         return cls(tuple(dict.fromkeys(kinds)), interval, tuple(choices), is_open)
 

@@ -14,8 +14,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from textbench.featurizers._compressive.cover import FREE, cheapest_cover
-from textbench.featurizers._compressive.index import ONCE, Index, canonical_order
-from textbench.featurizers._compressive.solver import Solution, solve
+from textbench.featurizers._compressive.index import ONCE, KgramIndex, canonical_order
+from textbench.featurizers._compressive.solver import CostSolution, solve
 from textbench.featurizers._compressive.tokens import (
     count_entries,
     find_entries,
@@ -155,14 +155,14 @@ class CompressiveKGrams(LearnedArrays, TransformerMixin, BaseEstimator):
         lengths = np.arange(1.0, self.max_length + 1)
         return lengths if self.dictionary_cost == "words" else np.ones_like(lengths)
 
-    def _solve(self, index: Index, warm: Solution | None = None) -> Solution:
+    def _solve(self, index: KgramIndex, warm: CostSolution | None = None) -> CostSolution:
         return solve(index, float(self.pointer_cost), self._costs(), int(self.max_iter), self.tol, warm)
 
     def _cover(self, rows: np.ndarray, offsets: np.ndarray, once: np.ndarray) -> np.ndarray:
         price = np.full(len(self.table_), self.pointer_cost + FREE, dtype=np.float32)
         return cheapest_cover(rows, offsets, price, once)
 
-    def _learn(self, index: Index, order: np.ndarray, solution: Solution) -> sp.csr_matrix:
+    def _learn(self, index: KgramIndex, order: np.ndarray, solution: CostSolution) -> sp.csr_matrix:
         """Set what is learned and return the counts of the documents, in the order they were given.
 
         Documents are covered once more by the dictionary alone, as `transform` does it. An entry that falls out of use
@@ -196,7 +196,7 @@ class CompressiveKGrams(LearnedArrays, TransformerMixin, BaseEstimator):
         weighter.idf_, weighter.n_features_in_ = self.idf_, len(self.idf_)
         return weighter.transform(counts)
 
-    def _tabulate(self, index: Index, span: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _tabulate(self, index: KgramIndex, span: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the table of the k-grams a cover uses, and the rows of each place's k-grams as `find_entries`."""
         at = np.flatnonzero(span)
         number = index.kgram[at, span[at] - 1]

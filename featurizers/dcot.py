@@ -22,7 +22,7 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from textbench.featurizers._dcot.kernels import beside, multiply
-from textbench.featurizers._dcot.solvers import FirstLayer, Solution, deeper_layer
+from textbench.featurizers._dcot.solvers import FirstLayer, LayerMap, deeper_layer
 from textbench.featurizers._parameters import check_parameters
 from textbench.featurizers.counts import Counts
 from textbench.featurizers.tfidf import TfIdf
@@ -239,7 +239,7 @@ class DenseCohortOfTerms(TransformerMixin, BaseEstimator):
             self._add(deeper_layer(layers[-1], self.noise, self.ridge))
         return layers
 
-    def _add(self, solution: Solution) -> None:
+    def _add(self, solution: LayerMap) -> None:
         self.weights_.append(solution.weights)
         self.biases_.append(solution.bias)
 

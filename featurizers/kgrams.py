@@ -13,7 +13,7 @@ from optuna.distributions import BaseDistribution
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from textbench.featurizers._compressive.index import ONCE, Index, build_index
+from textbench.featurizers._compressive.index import ONCE, KgramIndex, build_index
 from textbench.featurizers._compressive.kernels import in_parallel, kernel, shares
 from textbench.featurizers._compressive.tokens import NOTHING, index_of, read_documents
 from textbench.featurizers._learned import LearnedArrays
@@ -74,7 +74,7 @@ class AllKGrams(LearnedArrays, TransformerMixin, BaseEstimator):
         places = zip(self.first_.tolist(), lengths, strict=True)
         return np.array([" ".join(words[i : i + t]) for i, t in places] or [NOTHING], dtype=object)
 
-    def _learn(self, X: Sequence[Any]) -> Index:
+    def _learn(self, X: Sequence[Any]) -> KgramIndex:
         check_parameters(self, ACCEPTS)
         documents, self.terms_ = read_documents(X, self.max_length)
         index = index_of(documents, self.max_length)
@@ -87,7 +87,7 @@ class AllKGrams(LearnedArrays, TransformerMixin, BaseEstimator):
         self.n_of_length_ = np.array([len(places) for places in first], dtype=np.int64)
         return index
 
-    def _count(self, index: Index, first_document: int) -> sp.csr_matrix:
+    def _count(self, index: KgramIndex, first_document: int) -> sp.csr_matrix:
         """Count in the documents from this one on; those before it are the training text."""
         n_known, begin = len(self.words_), int(index.offsets[first_document])
         columns = np.empty((len(index.words) - begin, self.max_length), dtype=np.int32)

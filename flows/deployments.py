@@ -15,9 +15,9 @@ from prefect.states import Failed, State
 from textbench.flows import benchmark as sweeps
 from textbench.flows import label_budget as budgets_flow
 from textbench.flows import retrieval as retrieval_flow
-from textbench.flows.forms import form
 from textbench.flows.nightly import nightly
 from textbench.flows.plan.cell import plan
+from textbench.flows.plan.forms import form
 from textbench.flows.plan.request import BenchmarkRequest, LabelBudgetRequest, RetrievalRequest
 from textbench.flows.plan.suites import read_suite
 from textbench.flows.results import rankings

@@ -9,8 +9,8 @@ from prefect.artifacts import create_markdown_artifact
 from prefect.states import Failed, State
 
 from textbench.flows import benchmark as sweeps
-from textbench.flows.forms import form
 from textbench.flows.plan.cell import plan
+from textbench.flows.plan.forms import form
 from textbench.flows.plan.request import Asked, BenchmarkRequest, Request
 from textbench.flows.plan.suites import read_suite
 from textbench.flows.results import regressions
@@ -18,8 +18,8 @@ from textbench.flows.run import prefect_page
 from textbench.flows.run.prefect_tasks import task_runner
 from textbench.flows.run.run_names import run_name
 from textbench.flows.run.workspace import home_folder
-from textbench.flows.tables.words import counted
 from textbench.tasks import InputError
+from textbench.tasks.words import counted
 
 NAME = "nightly"
 QUICK = read_suite("quick")

@@ -9,7 +9,7 @@ from prefect import flow
 from prefect.states import State
 
 from textbench.flows.plan.request import RetrievalRequest
-from textbench.flows.results.rankings import Cell, index, plan, result_row, row
+from textbench.flows.results.rankings import RankingCell, index, plan, result_row, row
 from textbench.flows.run.engine import execute, sweep_id
 from textbench.flows.run.prefect_tasks import PrefectTasks
 from textbench.flows.run.recorder import Recorder
@@ -37,21 +37,21 @@ def retrieval(request: RetrievalRequest) -> State[Any]:
     return recorder.state()
 
 
-class RankingRecorder(Recorder[Cell]):
+class RankingRecorder(Recorder[RankingCell]):
     """Writes the cells of a retrieval: a run each, and what was recorded in `<home>/retrieval/<key>.json`."""
 
     def __init__(self, home: Path, store: Store, sweep: str, attempt: str) -> None:
         super().__init__(home, store, index(home), sweep, attempt)
 
-    def row(self, cell: Cell, error: str | None = None) -> dict[str, Any]:
+    def row(self, cell: RankingCell, error: str | None = None) -> dict[str, Any]:
         """Return a cell as a row with no result yet, or with the error that took its place."""
         return row(cell, error)
 
-    def result_row(self, cell: Cell) -> dict[str, Any]:
+    def result_row(self, cell: RankingCell) -> dict[str, Any]:
         """Return a finished cell as a row."""
         return result_row(cell, self.store)
 
-    def tags(self, cell: Cell) -> dict[str, str]:
+    def tags(self, cell: RankingCell) -> dict[str, str]:
         """Return the tags of a cell's run; its kind keeps it apart from those of sweeps."""
         return super().tags(cell) | {KIND_TAG: RETRIEVAL}
 
@@ -59,7 +59,7 @@ class RankingRecorder(Recorder[Cell]):
         """Tell whether a record has the metrics that its stored result has."""
         return bool(record["metrics"] == result.json("metrics"))
 
-    def files(self, cell: Cell) -> dict[str, Path]:
+    def files(self, cell: RankingCell) -> dict[str, Path]:
         """Return the ranking in TREC's format, the measures of each query, and what was chosen."""
         folder = self.store.folder(cell.references["evaluate"])
         names = ("run.txt", "per_query.parquet", "choice.json")

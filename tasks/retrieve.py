@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from textbench.evaluation.metrics.ranked_retrieval import Ranked
-    from textbench.evaluation.rankers import Index
+    from textbench.evaluation.rankers import CollectionIndex
     from textbench.tasks.collect import Judged
     from textbench.tasks.storage.store import Artifact, Job
 
@@ -130,11 +130,11 @@ class _Model:
             return self._module.score(self._fixed, **params)
         return self._module.score(self._index(params))
 
-    def _index(self, params: Mapping[str, Any]) -> "Index":
-        from textbench.evaluation.rankers import Index
+    def _index(self, params: Mapping[str, Any]) -> "CollectionIndex":
+        from textbench.evaluation.rankers import CollectionIndex
 
         if self.ranker.method is None:
-            return Index(self._documents, self._queries)
+            return CollectionIndex(self._documents, self._queries)
         changed = {name: value for name, value in params.items() if value != self.defaults[name]}
         features = self.job.store.open(
             featurize.reference(
@@ -145,7 +145,7 @@ class _Model:
             )
         )
         needs_terms = "term_vectors" in self._module.NEEDS
-        return Index(
+        return CollectionIndex(
             self._documents,
             self._queries,
             features.matrix("train"),

@@ -10,7 +10,7 @@ import pytest
 
 import textbench.flows.referee.ledger
 from textbench.flows.plan.request import Request
-from textbench.flows.referee.ledger import Entry, choose, ledger
+from textbench.flows.referee.ledger import LedgerEntry, choose, ledger
 from textbench.tasks.storage.files import write_json
 from textbench.tasks.storage.recipe import Reference
 from textbench.tasks.storage.store import Job, Store
@@ -89,7 +89,7 @@ def finish(home: Path, dataset: str, method: str, columns: dict[str, Any], **row
     return record | {"key": result.key}
 
 
-def entry(home: Path, id_: str) -> Entry:
+def entry(home: Path, id_: str) -> LedgerEntry:
     """The ledger's entry of one claim."""
     (found,) = [found for found in ledger(home, choose(id_)) if found.claim.id == id_]
     return found

@@ -4,17 +4,24 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from textbench.evaluation.claims.ordering_claims import ORDERS, Above, Point, Sweep, comparisons, pairs
+from textbench.evaluation.claims.ordering_claims import (
+    ORDERS,
+    Above,
+    OrderedFigure,
+    Sweep,
+    comparisons,
+    pairs,
+)
 from textbench.evaluation.claims.published import read_claims
 from textbench.evaluation.claims.verdicts import Comparison, judge_order
 from textbench.evaluation.statistics.significance import holm
 
 
-def runs(method: str, values: list[float], budget: int | None = 100, **params: float) -> list[Point]:
-    return [Point(method, params, budget, draw, value) for draw, value in enumerate(values)]
+def runs(method: str, values: list[float], budget: int | None = 100, **params: float) -> list[OrderedFigure]:
+    return [OrderedFigure(method, params, budget, draw, value) for draw, value in enumerate(values)]
 
 
-def judged(order: Above | Sweep, points: list[Point]) -> list[Comparison]:
+def judged(order: Above | Sweep, points: list[OrderedFigure]) -> list[Comparison]:
     return comparisons(pairs(order, points))
 
 
@@ -63,10 +70,10 @@ def test_a_sweep_compares_what_differs_in_one_parameter() -> None:
     assert judge_order(found).kind == "reproduced"
 
 
-def swept(order: Sweep, values: dict[float, float], n_seeds: int = 5) -> list[Point]:
+def swept(order: Sweep, values: dict[float, float], n_seeds: int = 5) -> list[OrderedFigure]:
     """Runs of a sweep whose differences vary a little from seed to seed; the default is a method without a value."""
     return [
-        Point(
+        OrderedFigure(
             order.method,
             {} if x == order.default else {order.parameter: x},
             None,

@@ -6,7 +6,7 @@ from sklearn.datasets import load_digits
 from sklearn.svm import LinearSVC
 
 from textbench.evaluation.probes.solvers import finite_newton
-from textbench.evaluation.probes.solvers.finite_newton import GAP, NewtonPath, Solution
+from textbench.evaluation.probes.solvers.finite_newton import GAP, NewtonPath, NewtonSolution
 from textbench.evaluation.probes.solvers.gram import gram_matrix
 
 
@@ -19,7 +19,7 @@ def problem(
     return X, X[:, 0] + rng.normal(0, 2, n) > 0.5
 
 
-def solve(X: np.ndarray, positive: np.ndarray, *C: float, scale: float = 1.0) -> list[Solution]:
+def solve(X: np.ndarray, positive: np.ndarray, *C: float, scale: float = 1.0) -> list[NewtonSolution]:
     return list(NewtonPath(gram_matrix(X), np.arange(len(X)), scale).solve(positive, C))
 
 
@@ -48,7 +48,7 @@ def objective(rows: np.ndarray, sign: np.ndarray, w: np.ndarray, C: float) -> fl
     return float(w @ w / 2 + C * slack @ slack)
 
 
-def weights(X: np.ndarray, solution: Solution, scale: float = 1.0) -> np.ndarray:
+def weights(X: np.ndarray, solution: NewtonSolution, scale: float = 1.0) -> np.ndarray:
     return np.append(solution.b @ X.astype(np.float64) / scale, solution.b.sum())
 
 

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 import textbench.evaluation.rankers
 from textbench.evaluation.rankers import (
-    Index,
+    CollectionIndex,
     bm25,
     cosine,
     cosines,
@@ -28,7 +28,7 @@ N_DOCUMENTS, N_QUERIES, N_TERMS = 40, 6, 30
 
 
 @pytest.fixture(scope="module")
-def index() -> Index:
+def index() -> CollectionIndex:
     rng = np.random.default_rng(0)
     documents = rng.poisson(0.5, (N_DOCUMENTS, N_TERMS)).astype(np.int32)
     documents[:, 0] += 1
@@ -42,25 +42,25 @@ def index() -> Index:
     asked[5] = 0
     words = rng.normal(size=(N_TERMS, 8)).astype(np.float32)
     words[2] = 0  # a word without a vector
-    return Index(sp.csr_matrix(documents), sp.csr_matrix(queries), features, asked, words)
+    return CollectionIndex(sp.csr_matrix(documents), sp.csr_matrix(queries), features, asked, words)
 
 
 def table(matrix: sp.csr_matrix) -> list[list[int]]:
     return matrix.toarray().tolist()
 
 
-def dirichlet(index: Index, d: int, w: int, mu: float) -> float:
+def dirichlet(index: CollectionIndex, d: int, w: int, mu: float) -> float:
     documents = table(index.documents)
     background = sum(row[w] for row in documents) / sum(map(sum, documents))
     return (documents[d][w] + mu * background) / (sum(documents[d]) + mu)
 
 
-def query_model(index: Index, q: int) -> list[float]:
+def query_model(index: CollectionIndex, q: int) -> list[float]:
     counts = table(index.queries)[q]
     return [count / max(1, sum(counts)) for count in counts]
 
 
-def linear(index: Index, q: int, d: int, mu: float, model: list[float] | None = None) -> float:
+def linear(index: CollectionIndex, q: int, d: int, mu: float, model: list[float] | None = None) -> float:
     shares = query_model(index, q) if model is None else model
     return sum(share * dirichlet(index, d, w, mu) for w, share in enumerate(shares) if share)
 
@@ -84,7 +84,7 @@ class TestContract:
             assert distribution.low <= defaults[name] <= distribution.high
         assert set(module.NEEDS) <= {"features", "term_vectors"}
 
-    def test_scores(self, path: Path, index: Index) -> None:
+    def test_scores(self, path: Path, index: CollectionIndex) -> None:
         module = importlib.import_module(f"textbench.evaluation.rankers.{path.stem}")
         before = [
             table(index.documents), table(index.queries), index.document_features.copy(),
@@ -101,17 +101,17 @@ class TestContract:
         ]  # fmt: skip
         assert all(np.array_equal(first, second) for first, second in zip(before, after, strict=True))
 
-    def test_the_order_of_documents_does_not_matter(self, path: Path, index: Index) -> None:
+    def test_the_order_of_documents_does_not_matter(self, path: Path, index: CollectionIndex) -> None:
         module = importlib.import_module(f"textbench.evaluation.rankers.{path.stem}")
         order = np.random.default_rng(1).permutation(N_DOCUMENTS)
-        shuffled = Index(
+        shuffled = CollectionIndex(
             index.documents[order], index.queries, index.document_features[order], index.query_features,
             index.term_vectors,
         )  # fmt: skip
         assert module.score(shuffled) == pytest.approx(module.score(index)[:, order], rel=1e-4, abs=1e-6)
 
 
-def test_bm25_is_its_formula(index: Index) -> None:
+def test_bm25_is_its_formula(index: CollectionIndex) -> None:
     k1, b = 1.4, 0.6
     documents, queries = table(index.documents), table(index.queries)
     lengths = [sum(row) for row in documents]
@@ -128,7 +128,7 @@ def test_bm25_is_its_formula(index: Index) -> None:
             assert scores[q, d] == pytest.approx(expected if expected else -np.inf, rel=1e-5)
 
 
-def test_lm_ranks_as_the_product_of_probabilities(index: Index) -> None:
+def test_lm_ranks_as_the_product_of_probabilities(index: CollectionIndex) -> None:
     mu = 7.0
     scores = lm.score(index, mu=mu)
     for q, query in enumerate(table(index.queries)[:5]):
@@ -145,7 +145,7 @@ def test_lm_ranks_as_the_product_of_probabilities(index: Index) -> None:
         assert offsets == pytest.approx([offsets[0]] * len(offsets), abs=1e-4)
 
 
-def test_lm_features_is_the_printed_equation(index: Index) -> None:
+def test_lm_features_is_the_printed_equation(index: CollectionIndex) -> None:
     scores = lm_features.score(index, mu=11.0, weight=0.3)
     for q in range(5):
         for d in range(N_DOCUMENTS):
@@ -155,11 +155,11 @@ def test_lm_features_is_the_printed_equation(index: Index) -> None:
             )
 
 
-def test_lm_features_at_weight_zero_is_lm_linear(index: Index) -> None:
+def test_lm_features_at_weight_zero_is_lm_linear(index: CollectionIndex) -> None:
     assert lm_features.score(index, mu=3.0, weight=0.0) == pytest.approx(lm_linear.score(index, mu=3.0))
 
 
-def test_lm_features_at_weight_one_ranks_as_cosine(index: Index) -> None:
+def test_lm_features_at_weight_one_ranks_as_cosine(index: CollectionIndex) -> None:
     assert lm_features.score(index, weight=1.0) == pytest.approx(cosine.score(index), abs=1e-6)
 
 
@@ -172,8 +172,8 @@ def test_cosine_of_sparse_and_dense_features_agree() -> None:
     assert cosines(sp.csr_matrix(first), sp.csr_matrix(second)) == pytest.approx(np.array(expected), abs=1e-6)
 
 
-def test_cosine_of_counts_retrieves_what_shares_a_word(index: Index) -> None:
-    counts = Index(index.documents, index.queries, index.documents, index.queries)
+def test_cosine_of_counts_retrieves_what_shares_a_word(index: CollectionIndex) -> None:
+    counts = CollectionIndex(index.documents, index.queries, index.documents, index.queries)
     shares = (index.queries @ index.documents.T).toarray() > 0
     assert np.isfinite(cosine.score(counts)).tolist() == shares.tolist()
 
@@ -189,7 +189,7 @@ def em_by_hand(counts: list[int], background: np.ndarray, noise: float, n: int) 
     return model
 
 
-def test_the_mixture_model_is_em_written_out(index: Index) -> None:
+def test_the_mixture_model_is_em_written_out(index: CollectionIndex) -> None:
     counts = sp.csr_matrix(index.documents[:5].sum(axis=0))
     found = mb.mixture_model(counts, index.background, 0.4).toarray()[0]
     expected = em_by_hand(table(counts)[0], index.background, 0.4, mb.N_ITERATIONS)
@@ -197,7 +197,7 @@ def test_the_mixture_model_is_em_written_out(index: Index) -> None:
     assert found.sum() == pytest.approx(1.0)
 
 
-def test_em_raises_the_likelihood_and_drops_what_the_collection_explains(index: Index) -> None:
+def test_em_raises_the_likelihood_and_drops_what_the_collection_explains(index: CollectionIndex) -> None:
     counts = index.documents[10:13].sum(axis=0)
     row = np.asarray(counts).ravel()
 
@@ -211,19 +211,19 @@ def test_em_raises_the_likelihood_and_drops_what_the_collection_explains(index: 
     assert found[common] < shares[common]
 
 
-def test_without_noise_the_feedback_model_is_the_words_shares(index: Index) -> None:
+def test_without_noise_the_feedback_model_is_the_words_shares(index: CollectionIndex) -> None:
     counts = sp.csr_matrix(index.documents[:3].sum(axis=0))
     expected = counts.toarray()[0] / counts.sum()
     assert mb.mixture_model(counts, index.background, 0.0).toarray()[0] == pytest.approx(expected)
 
 
-def test_feedback_of_weight_zero_ranks_as_lm(index: Index) -> None:
+def test_feedback_of_weight_zero_ranks_as_lm(index: CollectionIndex) -> None:
     plain, without = lm.score(index, mu=50.0), mb.score(index, mu=50.0, alpha=0.0)
     lengths = np.maximum(index.query_lengths, 1)[:, None]
     assert without * lengths == pytest.approx(plain, rel=1e-4)
 
 
-def test_mb_is_feedback_written_out(index: Index) -> None:
+def test_mb_is_feedback_written_out(index: CollectionIndex) -> None:
     mu, alpha, noise, n = 30.0, 0.6, 0.3, 4
     documents, first = table(index.documents), lm.score(index, mu=mu)
     scores = mb.score(index, mu=mu, alpha=alpha, noise=noise, n_feedback=n)
@@ -245,7 +245,7 @@ def test_mb_is_feedback_written_out(index: Index) -> None:
         assert gaps == pytest.approx(np.full(found.sum(), gaps[0]), abs=1e-4)
 
 
-def test_mb_features_is_the_equation_with_the_updated_model(index: Index) -> None:
+def test_mb_features_is_the_equation_with_the_updated_model(index: CollectionIndex) -> None:
     mu, weight, n = 20.0, 0.2, 3
     documents, first = table(index.documents), lm_features.score(index, mu=mu, weight=weight)
     scores = mb_features.score(index, mu=mu, weight=weight, n_feedback=n, alpha=0.7, noise=0.2)
@@ -267,7 +267,7 @@ def test_top_documents_breaks_ties_by_position_and_skips_what_is_not_retrieved()
     assert mb.top_documents(scores, 9).toarray().sum(axis=1).tolist() == [4, 1, 0]
 
 
-def test_lm_pv_is_its_formula(index: Index) -> None:
+def test_lm_pv_is_its_formula(index: CollectionIndex) -> None:
     mu, weight = 9.0, 0.4
     scores = lm_pv.score(index, mu=mu, weight=weight)
     known = [w for w in range(N_TERMS) if index.term_vectors[w].any()]
@@ -286,7 +286,9 @@ def test_lm_pv_is_its_formula(index: Index) -> None:
             assert scores[q, d] == pytest.approx(expected, rel=1e-4)
 
 
-def test_the_softmax_sums_to_one_over_the_vocabulary(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_softmax_sums_to_one_over_the_vocabulary(
+    index: CollectionIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole = lm_pv.softmax_model(index, np.arange(N_TERMS), slice(0, N_DOCUMENTS))
     assert whole.sum(axis=1) == pytest.approx(np.ones(N_DOCUMENTS))
     assert not whole[:, 2].any()
@@ -295,8 +297,8 @@ def test_the_softmax_sums_to_one_over_the_vocabulary(index: Index, monkeypatch: 
     assert lm_pv.score(index) == pytest.approx(at_once, rel=1e-5)
 
 
-def test_an_index_refuses_shapes_that_do_not_fit(index: Index) -> None:
+def test_an_index_refuses_shapes_that_do_not_fit(index: CollectionIndex) -> None:
     with pytest.raises(ValueError, match="queries must have the documents' 30 terms; received 29"):
-        Index(index.documents, index.queries[:, 1:])
+        CollectionIndex(index.documents, index.queries[:, 1:])
     with pytest.raises(ValueError, match="query_features must have 6 rows; received 2"):
-        Index(index.documents, index.queries, index.document_features, index.query_features[:2])
+        CollectionIndex(index.documents, index.queries, index.document_features, index.query_features[:2])

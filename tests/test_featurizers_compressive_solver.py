@@ -13,7 +13,7 @@ from textbench.featurizers._compressive.cover import cheapest_cover, cost_of, co
 from textbench.featurizers._compressive.index import (
     ONCE,
     OUTSIDE,
-    Index,
+    KgramIndex,
     build_index,
     canonical_order,
     concatenate,
@@ -44,7 +44,7 @@ def corpus(seed: int, n_documents: int = 12, n_words: int = 40, n_terms: int = 6
     return documents
 
 
-def indexed(documents: list[np.ndarray], max_length: int = 5) -> Index:
+def indexed(documents: list[np.ndarray], max_length: int = 5) -> KgramIndex:
     return build_index(*concatenate(documents), max_length)
 
 
@@ -76,7 +76,7 @@ def exact(documents: list[np.ndarray], pointer_cost: float, *, integer: bool = T
     return milp(cost, constraints=limits, bounds=Bounds(0, 1), integrality=np.full(len(cost), integer)).fun
 
 
-def assert_covers(index: Index, span: np.ndarray) -> None:
+def assert_covers(index: KgramIndex, span: np.ndarray) -> None:
     """Every word lies under a pointer and no pointer leaves its document."""
     covered = np.zeros(len(span), dtype=bool)
     for i in np.flatnonzero(span):

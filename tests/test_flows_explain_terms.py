@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from textbench.flows.cli.terms import _render as render
 from textbench.flows.cli.terms import terms
-from textbench.flows.explain.terms import Answer, Column, Question, ask
+from textbench.flows.explain.terms import Column, TermColumns, TermsQuestion, ask
 from textbench.flows.plots.terms import Terms, draw
 from textbench.tasks import InputError
 from textbench.tasks.storage.store import Store
@@ -61,7 +61,9 @@ def test_words_are_shown_with_what_they_are_taken_to_mean(run: Callable[..., str
 
 
 def test_the_token_rule_is_applied_to_words(home: Path) -> None:
-    question = Question(["Wheat", "agricultural"], R8["dataset"], R8["method"], 3, rule="letters-stop-stem")
+    question = TermsQuestion(
+        ["Wheat", "agricultural"], R8["dataset"], R8["method"], 3, rule="letters-stop-stem"
+    )
     answer = ask(question, Store(home / "store"))
     assert [c.heading for c in answer.columns] == [
         "(empty document)",
@@ -113,7 +115,7 @@ def test_pictures(tmp_path: Path, kind: str) -> None:
 def test_an_empty_column_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str], n_terms: int) -> None:
     """Such as a word that is in no phrase; or all columns, where nothing is repeated."""
     full = Column("most used", [("oil price", 12.0), ("per cent", 7.0)][:n_terms])
-    answer = Answer("r8", "compressive", [full, Column("wheat", [])])
+    answer = TermColumns("r8", "compressive", [full, Column("wheat", [])])
     n_empty = 1 + (n_terms == 0)
     render(answer)
     table = capsys.readouterr().out
@@ -125,7 +127,7 @@ def test_an_empty_column_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_columns_of_a_method_without_words(tmp_path: Path) -> None:
-    answer: dict[str, Any] = Answer(
+    answer: dict[str, Any] = TermColumns(
         "r8", "compressive", [Column("most used phrases", [("a b", 12)])]
     ).to_json()
     assert answer["columns"] == [{"heading": "most used phrases", "terms": [{"term": "a b", "value": 12}]}]

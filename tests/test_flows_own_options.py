@@ -20,7 +20,7 @@ from textbench.flows.cli.run import run
 from textbench.flows.cli.runner import require_data
 from textbench.flows.cli.terms import terms
 from textbench.flows.explain.lsa_query import Question, ask
-from textbench.flows.explain.terms import Question as TermsQuestion
+from textbench.flows.explain.terms import TermsQuestion
 from textbench.flows.explain.terms import ask as ask_terms
 from textbench.flows.plan.cell import plan
 from textbench.flows.plan.request import BUDGETS, LabelBudgetRequest, Request

@@ -11,7 +11,7 @@ from tests.made_runs import one_label
 from textbench.evaluation.claims.published import read_claims
 from textbench.flows.papers.compressive import answers
 from textbench.flows.referee.ledger import judge
-from textbench.flows.referee.measurement import Results
+from textbench.flows.referee.measurement import FaithfulRuns
 
 CLAIMS = {claim.id: claim for claim in read_claims()}
 PLACE = "cfl-2013/section-5"
@@ -40,7 +40,7 @@ class Stored:
 
 
 @pytest.fixture
-def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Results:
+def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FaithfulRuns:
     """Results of one tuned run of compressed features, and one of another paper's protocol."""
     about: dict[str, Any] = {"protocol": "faithful", "probe": "elastic-net", "trials": 3}
     one_label(tmp_path, "20ng", "compressive", [0, 1], [0, 1], paper="compressive-features-2013", **about)
@@ -48,10 +48,10 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Results:
     monkeypatch.setattr(answers, "_choice", lambda *_: {"params": {"pointer_cost": 0.5}, "trials": TRIALS})
     monkeypatch.setattr(answers, "_features", lambda _, row, method, params: (method, params))
     monkeypatch.setattr(answers, "_stored", lambda _, reference: Stored(tmp_path, *reference))
-    return Results(tmp_path)
+    return FaithfulRuns(tmp_path)
 
 
-def test_the_gap_is_the_largest_of_all_that_was_compressed(results: Results) -> None:
+def test_the_gap_is_the_largest_of_all_that_was_compressed(results: FaithfulRuns) -> None:
     claim = CLAIMS[f"{PLACE}/gap"]
     found = results.measure(claim, CLAIMS)
     assert found is not None and found.value == pytest.approx(1.004)
@@ -60,7 +60,7 @@ def test_the_gap_is_the_largest_of_all_that_was_compressed(results: Results) -> 
     assert verdict is not None and verdict.kind == "better than published"
 
 
-def test_the_size_is_of_the_chosen_pointer_cost(results: Results) -> None:
+def test_the_size_is_of_the_chosen_pointer_cost(results: FaithfulRuns) -> None:
     claim = CLAIMS[f"{PLACE}/size"]
     found = results.measure(claim, CLAIMS)
     assert found is not None and found.value == 30
@@ -68,7 +68,7 @@ def test_the_size_is_of_the_chosen_pointer_cost(results: Results) -> None:
     assert verdict is not None and verdict.kind == "not reproduced"
 
 
-def test_hours_are_those_of_every_trial_and_one_run_decides_nothing(results: Results) -> None:
+def test_hours_are_those_of_every_trial_and_one_run_decides_nothing(results: FaithfulRuns) -> None:
     claim = CLAIMS[f"{PLACE}/time"]
     found = results.measure(claim, CLAIMS)
     assert found is not None and found.value == 1.5
@@ -76,7 +76,7 @@ def test_hours_are_those_of_every_trial_and_one_run_decides_nothing(results: Res
     assert verdict is not None and verdict.kind == "undecided"
 
 
-def test_what_is_not_stored_answers_nothing(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_stored_answers_nothing(results: FaithfulRuns, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answers, "_stored", lambda *_: None)
     for name in ("gap", "size"):
         assert results.measure(CLAIMS[f"{PLACE}/{name}"], CLAIMS) is None

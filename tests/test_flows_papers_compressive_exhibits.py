@@ -20,7 +20,7 @@ from textbench.flows.plan.derived import DerivedArtifact, plan_derived
 from textbench.flows.plan.request import DerivedRequest, Request
 from textbench.flows.plan.suites import parts
 from textbench.flows.referee.ledger import _missing, _record, judge
-from textbench.flows.referee.measurement import Results
+from textbench.flows.referee.measurement import FaithfulRuns
 from textbench.tasks.stages import STAGES
 from textbench.tasks.storage.recipe import Reference
 from textbench.tasks.storage.store import Job, Store
@@ -170,9 +170,9 @@ def test_figure_2_has_the_error_of_every_order(home: Path) -> None:
 def test_figure_2_is_judged_in_pairs_once_it_is_whole(home: Path) -> None:
     claim = CLAIMS["cfl-2013/figure-2/order"]
     make(home, plans.figure_2()[:-1])
-    assert Results(home).measure(claim, CLAIMS) is None
+    assert FaithfulRuns(home).measure(claim, CLAIMS) is None
     make(home, plans.figure_2())
-    found = Results(home).measure(claim, CLAIMS)
+    found = FaithfulRuns(home).measure(claim, CLAIMS)
     assert found is not None and len(found.comparisons) == 7
     rows = {row.name: row for row in figures.orders(home)}
     for comparison in found.comparisons:
@@ -223,14 +223,14 @@ def test_figure_4_is_judged_at_every_share_without_the_line_that_is_not_the_pape
     claim = CLAIMS["cfl-2013/figure-4/ag"]
     planned = plans.figure_4(plans.TWO)
     make(home, [p for p in planned if p.reference.params["share"] < 1])
-    assert Results(home).measure(claim, CLAIMS) is None
+    assert FaithfulRuns(home).measure(claim, CLAIMS) is None
     make(home, planned)
-    found = Results(home).measure(claim, CLAIMS)
+    found = FaithfulRuns(home).measure(claim, CLAIMS)
     assert found is not None
     assert len(found.comparisons) == 2 * (len(SHARES) + 1)
     assert not any("known" in comparison.pair for comparison in found.comparisons)
     assert all(comparison.difference > 0 for comparison in found.comparisons)  # it was made so
-    assert Results(home).measure(CLAIMS["cfl-2013/figure-4/bh"], CLAIMS) is None
+    assert FaithfulRuns(home).measure(CLAIMS["cfl-2013/figure-4/bh"], CLAIMS) is None
 
 
 def test_the_path_is_shown_step_by_step(home: Path) -> None:
@@ -246,7 +246,7 @@ def test_nothing_stored_shows_and_answers_nothing(home: Path) -> None:
     assert exhibits.exhibits(home) == []
     for claim in CLAIMS.values():
         if claim.metric in METRICS:
-            assert Results(home).measure(claim, CLAIMS) is None
+            assert FaithfulRuns(home).measure(claim, CLAIMS) is None
             assert _missing(claim) == "run it with: textbench run compressive"
 
 

@@ -15,7 +15,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from textbench.featurizers._parameters import Interval, Rule, check_parameters
+from textbench.featurizers._parameters import Range, Rule, check_parameters
 from textbench.flows.cli import app
 from textbench.flows.cli.run import BESIDE_PARTS
 from textbench.flows.plan import checks
@@ -43,7 +43,7 @@ def asked(name: str, parameter: str, value: Any) -> None:
 def test_a_number_just_outside_its_range_is_refused_and_the_limits_are_not(
     name: str, parameter: str, annotation: str
 ) -> None:
-    within = Interval.read(METHODS[name].constant("ACCEPTS")[parameter])
+    within = Range.read(METHODS[name].constant("ACCEPTS")[parameter])
     step: Any = (
         (lambda value, way: value + way) if annotation == "int" else lambda v, w: math.nextafter(v, v + w)
     )

@@ -16,7 +16,7 @@ from tests.made_runs import one_label
 from textbench.flows.plan.cell import estimate, plan
 from textbench.flows.plan.corpora import choose_datasets, documents_in, newest, told_apart
 from textbench.flows.plan.request import Request
-from textbench.flows.referee.measurement import Results
+from textbench.flows.referee.measurement import FaithfulRuns
 from textbench.flows.results.comparison import runs_of_methods
 from textbench.flows.results.index import Index
 from textbench.flows.results.leaderboard import FORMATS
@@ -122,7 +122,7 @@ def test_rows_of_textbenchs_own_data_join_those_that_tell_their_documents(tmp_pa
         "tfidf": "r8", "counts": "r8 (2)", "lsi": "r8 (3)",
     }  # fmt: skip
     assert [(row["method"], row["dataset"]) for row in newest(rows)] == [("lsi", "r8")]
-    assert [(row["method"], row["dataset"]) for row in Results(tmp_path).rows] == [("lsi", "r8")]
+    assert [(row["method"], row["dataset"]) for row in FaithfulRuns(tmp_path).rows] == [("lsi", "r8")]
 
 
 def test_an_estimate_is_from_runs_of_the_same_documents(tmp_path: Path) -> None:

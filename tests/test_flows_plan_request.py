@@ -73,7 +73,7 @@ def test_a_field_is_a_key_of_suites(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_a_field_is_one_of_forms_and_reaches_the_flow() -> None:
     from prefect.utilities.callables import parameter_schema
 
-    from textbench.flows.forms import form
+    from textbench.flows.plan.forms import form
 
     @form(Patient, "by-form", datasets=["r8"], methods=["tfidf"], seeds=2)
     def flow(request: Patient) -> Any:

@@ -13,7 +13,7 @@ from textbench.evaluation.claims.published import METHODS
 from textbench.flows.plan.cell import plan
 from textbench.flows.plan.derived import plan_derived
 from textbench.flows.plan.request import DerivedRequest, Request
-from textbench.flows.referee.ledger import Entry, choose, ledger, read_measured, record
+from textbench.flows.referee.ledger import LedgerEntry, choose, ledger, read_measured, record
 
 TARGET = [0, 1, 2] * 10
 BOW = [0, 1, 0] * 10
@@ -56,7 +56,7 @@ def test_recorded_seeds_stand_beside_fresh_ones_of_the_same_key(
     id_, keys = "scdv-2017/table-1/lda/accuracy", {}
     monkeypatch.setattr(textbench.flows.referee.recorded, "_cell_key", lambda asked, seed: keys[seed])
 
-    def run_seeds(home: Path, seeds: dict[int, float]) -> Entry:
+    def run_seeds(home: Path, seeds: dict[int, float]) -> LedgerEntry:
         for seed, accuracy in seeds.items():
             own = {"seed": seed, "metrics": {"accuracy": accuracy}, "params": {"C": float(seed)}}
             row = one_label(home, "20ng", "lsi", TARGET, BOW, **FAITHFUL, **own)

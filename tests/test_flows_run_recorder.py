@@ -13,10 +13,10 @@ import pytest
 
 from textbench.flows import benchmark, label_budget, retrieval
 from textbench.flows.plan.base_cell import BaseCell
-from textbench.flows.plan.cell import Cell
+from textbench.flows.plan.cell import RankingCell
 from textbench.flows.plan.request import Request
 from textbench.flows.results.index import Index
-from textbench.flows.results.rankings import Cell as Ranking
+from textbench.flows.results.rankings import RankingCell as Ranking
 from textbench.flows.results.rankings import row as ranking_row
 from textbench.flows.results.rows import row
 from textbench.flows.run import outbox
@@ -144,7 +144,7 @@ def cells_of(name: str) -> list[BaseCell]:
         for i in (1, 2, 3)
     ]
     return [
-        Cell("d", "m", "honest", i, 0, references(i), "linear-svm", request)
+        RankingCell("d", "m", "honest", i, 0, references(i), "linear-svm", request)
         for i, request in enumerate(asked)
     ]
 

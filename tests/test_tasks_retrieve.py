@@ -104,11 +104,11 @@ def test_without_trials_the_published_values_rank_all_queries(tmp_path: Path, st
 
 def test_lm_is_the_ranker_on_the_collections_counts(tmp_path: Path, store: Store) -> None:
     from textbench.evaluation.metrics.ranked_retrieval import average_precision, rank, tie_order
-    from textbench.evaluation.rankers import Index
+    from textbench.evaluation.rankers import CollectionIndex
 
     own = collection(tmp_path)
     vectors = store.open(references(own)[1])
-    scores = lm.score(Index(vectors.matrix("train_counts"), vectors.matrix("test_counts")))
+    scores = lm.score(CollectionIndex(vectors.matrix("train_counts"), vectors.matrix("test_counts")))
     relevant = [np.arange(i % 4, 60, 4) for i in range(20)]
     expected = average_precision(rank(scores, tie_order([f"d{i}" for i in range(60)])), relevant)
     found = result(own, store, "lm", trials=0).table("per_query")["map"].to_numpy()

@@ -15,7 +15,7 @@ from textbench.evaluation.statistics.significance import holm, paired_t
 
 
 @dataclass(frozen=True)
-class Point:
+class OrderedFigure:
     """A measured figure, higher is better: a method with its fixed parameters, at a label budget or with all labels.
 
     `run` is the key of the run behind it.
@@ -55,12 +55,12 @@ class Sweep:
 
 
 @dataclass(frozen=True)
-class Pair:
+class OrderedPair:
     """Two sides of a comparison by repetition, the first claimed to be better or, where `may_tie`, no worse."""
 
     name: str
-    better: Mapping[int, Point]
-    worse: Mapping[int, Point]
+    better: Mapping[int, OrderedFigure]
+    worse: Mapping[int, OrderedFigure]
     may_tie: bool = False
 
     @property
@@ -90,12 +90,12 @@ ORDERS: dict[str, Above | Sweep] = {
 }
 
 
-def pairs(order: Above | Sweep, points: Sequence[Point]) -> list[Pair]:
+def pairs(order: Above | Sweep, points: Sequence[OrderedFigure]) -> list[OrderedPair]:
     """Return the pairs that an order puts side by side; empty while one that it names is not measured."""
     return _above(order, points) if isinstance(order, Above) else _sweep(order, points)
 
 
-def comparisons(found: Sequence[Pair]) -> list[Comparison]:
+def comparisons(found: Sequence[OrderedPair]) -> list[Comparison]:
     """Return the pairs tested, p corrected together. A pair of fewer than two shared repetitions has p = 1."""
     tested = [(pair, *paired_t(_values(pair.better), _values(pair.worse))) for pair in found]
     corrected = holm([p for _, _, p in tested])
@@ -105,40 +105,40 @@ def comparisons(found: Sequence[Pair]) -> list[Comparison]:
     ]
 
 
-def _values(side: Mapping[int, Point]) -> dict[int, float]:
+def _values(side: Mapping[int, OrderedFigure]) -> dict[int, float]:
     return {repetition: point.value for repetition, point in side.items()}
 
 
-def _above(order: Above, points: Sequence[Point]) -> list[Pair]:
-    runs: dict[tuple[str, int | None], dict[int, Point]] = defaultdict(dict)
+def _above(order: Above, points: Sequence[OrderedFigure]) -> list[OrderedPair]:
+    runs: dict[tuple[str, int | None], dict[int, OrderedFigure]] = defaultdict(dict)
     for point in points:
         if not point.params:
             runs[point.method, point.budget][point.repetition] = point
-    found: list[Pair] = []
+    found: list[OrderedPair] = []
     for budget in order.budgets:
         for other in order.others:
             better, worse = runs.get((order.method, budget)), runs.get((other, budget))
             if not better or not worse:
                 return []
-            found.append(Pair(f"{order.method} against {other} at {budget} labels", better, worse))
+            found.append(OrderedPair(f"{order.method} against {other} at {budget} labels", better, worse))
     return found
 
 
-def _sweep(order: Sweep, points: Sequence[Point]) -> list[Pair]:
+def _sweep(order: Sweep, points: Sequence[OrderedFigure]) -> list[OrderedPair]:
     """Pair the values of the parameter where all other parameters agree and every value that is named is measured."""
-    lines: dict[str, dict[float, dict[int, Point]]] = defaultdict(lambda: defaultdict(dict))
+    lines: dict[str, dict[float, dict[int, OrderedFigure]]] = defaultdict(lambda: defaultdict(dict))
     for point in points:
         if (point.method, point.budget) == (order.method, order.budget):
             others = {k: v for k, v in sorted(point.params.items()) if k != order.parameter}
             value = point.params.get(order.parameter, order.default)
             lines[str(others)][value][point.repetition] = point
-    found: list[Pair] = []
+    found: list[OrderedPair] = []
     for others_text, line in lines.items():
         if not line.keys() >= {*order.better, *order.worse, *order.beyond}:
             continue
         given = "" if others_text == "{}" else f" with {others_text}"
         found += [
-            Pair(
+            OrderedPair(
                 f"{order.parameter} {high:g} against {low:g}{given}",
                 line[high],
                 line[low],

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Index:
+class CollectionIndex:
     """What rankers read: counts of documents and queries over one vocabulary, learned from the documents.
 
     documents, queries: csr (n_documents, n_terms) and (n_queries, n_terms), counts. document_features and

@@ -8,7 +8,7 @@ the library bm25s.
 import numpy as np
 from optuna.distributions import BaseDistribution, FloatDistribution
 
-from textbench.evaluation.rankers import Index, only_matching
+from textbench.evaluation.rankers import CollectionIndex, only_matching
 
 NEEDS: tuple[str, ...] = ()
 SEARCH_SPACE: dict[str, BaseDistribution] = {
@@ -17,7 +17,7 @@ SEARCH_SPACE: dict[str, BaseDistribution] = {
 }
 
 
-def score(index: Index, *, k1: float = 1.2, b: float = 0.75) -> np.ndarray:
+def score(index: CollectionIndex, *, k1: float = 1.2, b: float = 0.75) -> np.ndarray:
     """BM25 of every document: sum over query words of idf(w) tf / (tf + k1 (1 - b + b |d| / mean length)).
 
     Returns float32 (n_queries, n_documents); a document without any query word is not retrieved. A word that is

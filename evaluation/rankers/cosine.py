@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from optuna.distributions import BaseDistribution
 
-from textbench.evaluation.rankers import Index, norms, only_matching
+from textbench.evaluation.rankers import CollectionIndex, norms, only_matching
 
 if TYPE_CHECKING:
     from textbench.evaluation.rankers import Matrix
@@ -21,7 +21,7 @@ NEEDS = ("features",)
 SEARCH_SPACE: dict[str, BaseDistribution] = {}
 
 
-def score(index: Index) -> np.ndarray:
+def score(index: CollectionIndex) -> np.ndarray:
     """Cosine of query and document features: float32 (n_queries, n_documents).
 
     A query whose features are zero retrieves nothing. Where no feature is negative, a document of cosine 0 shares

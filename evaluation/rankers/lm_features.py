@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from optuna.distributions import BaseDistribution, FloatDistribution
 
-from textbench.evaluation.rankers import Index, lm
+from textbench.evaluation.rankers import CollectionIndex, lm
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -20,7 +20,7 @@ WEIGHT = FloatDistribution(1e-5, 0.999, log=True)
 SEARCH_SPACE: dict[str, BaseDistribution] = {"mu": lm.MU, "weight": WEIGHT}
 
 
-def score(index: Index, *, mu: float = 1000.0, weight: float = 0.5) -> np.ndarray:
+def score(index: CollectionIndex, *, mu: float = 1000.0, weight: float = 0.5) -> np.ndarray:
     """(1 - lambda) * sum over query words of P(w) P(w|d) + lambda * cosine(q, d): float32 (n_queries, n_documents).
 
     `weight` is the paper's lambda; its code has 0.5. P(w) is the word's share of the query and P(w|d) the Dirichlet
@@ -30,7 +30,7 @@ def score(index: Index, *, mu: float = 1000.0, weight: float = 0.5) -> np.ndarra
     return mixed(index, index.query_model, mu, weight)
 
 
-def mixed(index: Index, model: "csr_matrix", mu: float, weight: float) -> np.ndarray:
+def mixed(index: CollectionIndex, model: "csr_matrix", mu: float, weight: float) -> np.ndarray:
     """The equation, with any model P(w) of the queries: csr (n_queries, n_terms)."""
     scores = ((1 - weight) * lm.linear(index, model, mu) + weight * index.cosines).astype(np.float32)
     scores[index.query_lengths == 0] = -np.inf

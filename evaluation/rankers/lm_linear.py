@@ -7,13 +7,13 @@ over distributional representations", EMNLP 2017, section 4.5, the equation of s
 import numpy as np
 from optuna.distributions import BaseDistribution
 
-from textbench.evaluation.rankers import Index, lm
+from textbench.evaluation.rankers import CollectionIndex, lm
 
 NEEDS: tuple[str, ...] = ()
 SEARCH_SPACE: dict[str, BaseDistribution] = {"mu": lm.MU}
 
 
-def score(index: Index, *, mu: float = 1000.0) -> np.ndarray:
+def score(index: CollectionIndex, *, mu: float = 1000.0) -> np.ndarray:
     """Sum over query words of P(w) P(w|d), P(w|d) smoothed as in `lm`: float32 (n_queries, n_documents).
 
     A linear sum hardly tells rare words from common ones, for which query likelihood has its logarithms. All documents

@@ -7,14 +7,14 @@ ad-hoc retrieval", SIGIR 2016; as quoted in Mekala et al., SCDV, EMNLP 2017, sec
 import numpy as np
 from optuna.distributions import BaseDistribution, FloatDistribution
 
-from textbench.evaluation.rankers import Index, lm
+from textbench.evaluation.rankers import CollectionIndex, lm
 
 NEEDS = ("features", "term_vectors")
 SEARCH_SPACE: dict[str, BaseDistribution] = {"mu": lm.MU, "weight": FloatDistribution(0.01, 0.99)}
 BLOCK_BYTES = 2**26  # of products of documents and words at a time
 
 
-def score(index: Index, *, mu: float = 1000.0, weight: float = 0.5) -> np.ndarray:
+def score(index: CollectionIndex, *, mu: float = 1000.0, weight: float = 0.5) -> np.ndarray:
     """Query likelihood of (1 - lambda) P_LM(w|d) + lambda P_PV(w|d): float32 (n_queries, n_documents), logarithms.
 
     P_PV(w|d) = exp(w.d) / sum over all words of exp(w_i.d), with the words' vectors in `term_vectors` and the
@@ -35,7 +35,7 @@ def score(index: Index, *, mu: float = 1000.0, weight: float = 0.5) -> np.ndarra
     return scores
 
 
-def softmax_model(index: Index, words: np.ndarray, block: slice) -> np.ndarray:
+def softmax_model(index: CollectionIndex, words: np.ndarray, block: slice) -> np.ndarray:
     """P_PV(w|d) of some words in some documents: float32 (n_documents, n_words); the sum is over all words."""
     assert index.document_features is not None and index.term_vectors is not None
     documents = index.document_features[block]

@@ -8,7 +8,7 @@ import numpy as np
 from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
 from scipy.sparse import csr_matrix
 
-from textbench.evaluation.rankers import Index, lm, scale_rows
+from textbench.evaluation.rankers import CollectionIndex, lm, scale_rows
 
 NEEDS: tuple[str, ...] = ()
 FEEDBACK: dict[str, BaseDistribution] = {
@@ -23,7 +23,12 @@ SMALLEST = 0.001
 
 
 def score(
-    index: Index, *, mu: float = 1000.0, n_feedback: int = 10, alpha: float = 0.5, noise: float = 0.5
+    index: CollectionIndex,
+    *,
+    mu: float = 1000.0,
+    n_feedback: int = 10,
+    alpha: float = 0.5,
+    noise: float = 0.5,
 ) -> np.ndarray:
     """Cross-entropy of the updated query model and the documents' models, sum over words of P'(w|q) log P(w|d).
 
@@ -35,7 +40,9 @@ def score(
     return lm.log_likelihood(index, model, np.asarray(model.sum(axis=1)).ravel(), mu)
 
 
-def updated_model(index: Index, first: np.ndarray, n_feedback: int, alpha: float, noise: float) -> csr_matrix:
+def updated_model(
+    index: CollectionIndex, first: np.ndarray, n_feedback: int, alpha: float, noise: float
+) -> csr_matrix:
     """Return (1 - alpha) P(w|q) + alpha P(w|F), cut below `SMALLEST`: csr (n_queries, n_terms).
 
     first: float (n_queries, n_documents), the scores that choose the feedback documents F.

@@ -8,14 +8,14 @@ was first retrieved; here the updated query model takes the place of P(w) in its
 import numpy as np
 from optuna.distributions import BaseDistribution
 
-from textbench.evaluation.rankers import Index, lm_features, mb
+from textbench.evaluation.rankers import CollectionIndex, lm_features, mb
 
 NEEDS = ("features",)
 SEARCH_SPACE: dict[str, BaseDistribution] = {**lm_features.SEARCH_SPACE, **mb.FEEDBACK}
 
 
 def score(
-    index: Index,
+    index: CollectionIndex,
     *,
     mu: float = 1000.0,
     weight: float = 0.5,

@@ -37,7 +37,7 @@ regards them all.
 
 import numpy as np
 
-from textbench.featurizers._compressive.index import ONCE, OUTSIDE, Index
+from textbench.featurizers._compressive.index import ONCE, OUTSIDE, KgramIndex
 from textbench.featurizers._compressive.kernels import in_parallel, kernel, shares
 from textbench.featurizers._compressive.projection import project
 
@@ -54,7 +54,7 @@ class Relaxation:
     """
 
     def __init__(
-        self, index: Index, pointer_cost: float, costs: np.ndarray, alpha: np.ndarray, span: np.ndarray
+        self, index: KgramIndex, pointer_cost: float, costs: np.ndarray, alpha: np.ndarray, span: np.ndarray
     ) -> None:
         self.index, self.pointer_cost, self.costs = index, pointer_cost, costs
         self.step = max(pointer_cost, SMALLEST_STEP)

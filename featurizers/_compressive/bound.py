@@ -13,7 +13,7 @@ cannot lower it, so the two steps are repeated.
 
 import numpy as np
 
-from textbench.featurizers._compressive.index import OUTSIDE, Index
+from textbench.featurizers._compressive.index import OUTSIDE, KgramIndex
 from textbench.featurizers._compressive.kernels import in_parallel, kernel, shares
 
 ROUNDS = 12  # at most
@@ -22,7 +22,7 @@ LESS = 1 - 1e-6  # parts are stored in float32; they sum to no more than the cos
 
 
 def lower_bound(
-    index: Index, pointer_cost: float, costs: np.ndarray, alpha: np.ndarray, rounds: int = ROUNDS
+    index: KgramIndex, pointer_cost: float, costs: np.ndarray, alpha: np.ndarray, rounds: int = ROUNDS
 ) -> float:
     """Return a bound below which no cover of the corpus can cost, from prices of words alpha, float (n_words,)."""
     prices = alpha.astype(np.float32)  # any prices split the entries to a bound, rounded ones too

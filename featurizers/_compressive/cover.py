@@ -11,7 +11,7 @@ Every pointer starts at or before the end of the one before it, so no word is mi
 
 import numpy as np
 
-from textbench.featurizers._compressive.index import ONCE, OUTSIDE, Index
+from textbench.featurizers._compressive.index import ONCE, OUTSIDE, KgramIndex
 from textbench.featurizers._compressive.kernels import in_parallel, kernel, shares
 
 # Added to the price of every pointer: where pointers cost nothing, fewer of them still win among equals.
@@ -21,7 +21,7 @@ FREE = 2.0**-30
 def cheapest_cover(kgram: np.ndarray, offsets: np.ndarray, price: np.ndarray, once: np.ndarray) -> np.ndarray:
     """Return the cheapest cover of every document, `span` uint8 (n_words,); ties fall by place and length alone.
 
-    kgram, offsets: as in `Index`. price: float32 (n_kgrams,), of a pointer to each numbered k-gram. once: float32
+    kgram, offsets: as in `KgramIndex`. price: float32 (n_kgrams,), of a pointer to each numbered k-gram. once: float32
     (max_length,), of one to an unnumbered k-gram of 1, 2, ... words; infinite where it may not be used.
     """
     span = np.zeros(len(kgram), dtype=np.uint8)
@@ -29,7 +29,7 @@ def cheapest_cover(kgram: np.ndarray, offsets: np.ndarray, price: np.ndarray, on
     return span
 
 
-def cover_with(index: Index, opened: np.ndarray, pointer_cost: float, costs: np.ndarray) -> np.ndarray:
+def cover_with(index: KgramIndex, opened: np.ndarray, pointer_cost: float, costs: np.ndarray) -> np.ndarray:
     """Return the cheapest cover when entries `opened`, bool (n_kgrams,), are paid for; other k-grams pay at each use.
 
     costs: float64 (max_length,), of a dictionary entry of 1, 2, ... words.
@@ -39,12 +39,12 @@ def cover_with(index: Index, opened: np.ndarray, pointer_cost: float, costs: np.
     return cheapest_cover(index.kgram, index.offsets, price.astype(np.float32), once.astype(np.float32))
 
 
-def usage_of(index: Index, span: np.ndarray) -> np.ndarray:
+def usage_of(index: KgramIndex, span: np.ndarray) -> np.ndarray:
     """Return how many pointers of the cover use each repeated k-gram, int32 (n_kgrams,)."""
     return _usage(index.kgram, span, len(index.lengths))
 
 
-def cost_of(index: Index, span: np.ndarray, pointer_cost: float, costs: np.ndarray) -> float:
+def cost_of(index: KgramIndex, span: np.ndarray, pointer_cost: float, costs: np.ndarray) -> float:
     """Return the binary cost of a cover, counted from scratch: its pointers, and every k-gram it uses, once.
 
     costs: float64 (max_length,), of an entry of 1, 2, ... words.

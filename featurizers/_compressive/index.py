@@ -19,7 +19,7 @@ LARGEST = 2**31 - 1  # places and k-grams are numbered in int32
 
 
 @dataclass(frozen=True, eq=False)
-class Index:
+class KgramIndex:
     """A corpus and its repeated k-grams. Documents stand one after another.
 
     words: int32 (n_words,). offsets: int64 (n_documents + 1,). room: uint8 (n_words,), words from here to the
@@ -71,11 +71,11 @@ def check_size(n_words: int, max_length: int) -> None:
         )
 
 
-def build_index(words: np.ndarray, offsets: np.ndarray, max_length: int) -> Index:
+def build_index(words: np.ndarray, offsets: np.ndarray, max_length: int) -> KgramIndex:
     """Return an index of the k-grams of 1 to `max_length` words; words are numbers from 0. Uses both cores.
 
-    words, offsets: as in `Index`, (n_words,), (n_documents + 1,). Raises ValueError when the corpus has more places for
-    k-grams than int32 can number.
+    words, offsets: as in `KgramIndex`, (n_words,), (n_documents + 1,). Raises ValueError when the corpus has more
+    places for k-grams than int32 can number.
     """
     check_size(len(words), max_length)
     n_words = len(words)
@@ -104,7 +104,9 @@ def build_index(words: np.ndarray, offsets: np.ndarray, max_length: int) -> Inde
         _fill_places,
         [(kgram[:, t], start[levels[t] : levels[t + 1]], levels[t], where) for t in range(max_length)],
     )
-    return Index(words, offsets, room, kgram, np.concatenate(lengths), np.concatenate(first), start, where)
+    return KgramIndex(
+        words, offsets, room, kgram, np.concatenate(lengths), np.concatenate(first), start, where
+    )
 
 
 @kernel

@@ -9,7 +9,7 @@ not lower the cost is taken back. Its moves: cover a document again, drop a k-gr
 import numpy as np
 
 from textbench.featurizers._compressive.cover import FREE, cheapest_cover, usage_of
-from textbench.featurizers._compressive.index import Index
+from textbench.featurizers._compressive.index import KgramIndex
 from textbench.featurizers._compressive.kernels import in_parallel, kernel, shares
 from textbench.featurizers._compressive.moves import Places, State, cover_documents_again, try_each
 
@@ -18,7 +18,7 @@ WORTH = 0.8  # share of its entry's cost that an unused k-gram must seem to save
 ENOUGH = 2e-5  # a round that lowers the cost by less than this share of it is the last
 
 
-def amortised_cover(index: Index, pointer_cost: float, costs: np.ndarray) -> np.ndarray:
+def amortised_cover(index: KgramIndex, pointer_cost: float, costs: np.ndarray) -> np.ndarray:
     """Return a cover, uint8 (n_words,), in which a pointer pays its entry's cost divided by the entry's users.
 
     costs: float64 (max_length,), of an entry of 1, 2, ... words.
@@ -34,7 +34,7 @@ def amortised_cover(index: Index, pointer_cost: float, costs: np.ndarray) -> np.
 
 
 def improve(
-    index: Index, span: np.ndarray, pointer_cost: float, costs: np.ndarray, rounds: int = 10
+    index: KgramIndex, span: np.ndarray, pointer_cost: float, costs: np.ndarray, rounds: int = 10
 ) -> float:
     """Lower the cost of the cover `span` in place, until a round changes next to nothing; return the fall.
 
@@ -65,7 +65,7 @@ def _worth_dropping(usage: np.ndarray, entry: np.ndarray, pointer_cost: float) -
 
 
 def _worth_adding(
-    index: Index, usage: np.ndarray, entry: np.ndarray, costs: np.ndarray, pointer_cost: float
+    index: KgramIndex, usage: np.ndarray, entry: np.ndarray, costs: np.ndarray, pointer_cost: float
 ) -> np.ndarray:
     """Return unused k-grams that may pay, best first, judged at amortised prices of those in use."""
     price = (pointer_cost + FREE + entry / np.maximum(usage, 1)).astype(np.float32)

@@ -16,7 +16,7 @@ import numpy as np
 from textbench.featurizers._compressive.admm import Relaxation
 from textbench.featurizers._compressive.bound import lower_bound
 from textbench.featurizers._compressive.cover import cost_of, cover_with, usage_of
-from textbench.featurizers._compressive.index import ONCE, Index
+from textbench.featurizers._compressive.index import ONCE, KgramIndex
 from textbench.featurizers._compressive.search import amortised_cover, improve
 
 ROUND = 10  # iterations between two reweightings
@@ -24,7 +24,7 @@ QUICK_ROUNDS = 2  # of the search and of the bound, when there are no iterations
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
+class CostSolution:
     """At a pointer cost: a cover, `span` uint8 (n_words,), a bound, and prices of words, float32 (n_words,)."""
 
     pointer_cost: float
@@ -35,13 +35,13 @@ class Solution:
 
 
 def solve(
-    index: Index,
+    index: KgramIndex,
     pointer_cost: float,
     costs: np.ndarray,
     max_iter: int,
     tol: float,
-    warm: Solution | None = None,
-) -> Solution:
+    warm: CostSolution | None = None,
+) -> CostSolution:
     """Compress a corpus and return the solution. costs: float64 (max_length,), of an entry of 1, 2, ... words.
 
     Half of `max_iter` at most goes to the relaxation, which ends when an iteration moves the prices by less than the
@@ -78,10 +78,10 @@ def solve(
         )
     del relaxation
     improve(index, best, pointer_cost, costs)
-    return Solution(pointer_cost, best, bound, n_iter, solved)
+    return CostSolution(pointer_cost, best, bound, n_iter, solved)
 
 
-def word_prices(index: Index, span: np.ndarray, pointer_cost: float, costs: np.ndarray) -> np.ndarray:
+def word_prices(index: KgramIndex, span: np.ndarray, pointer_cost: float, costs: np.ndarray) -> np.ndarray:
     """Return what each word costs in a cover `span`, float32 (n_words,), pointers and entries shared out evenly."""
     at = np.flatnonzero(span)
     used = index.kgram[at, span[at] - 1]
@@ -96,7 +96,9 @@ def word_prices(index: Index, span: np.ndarray, pointer_cost: float, costs: np.n
     return prices
 
 
-def _prices_at(index: Index, solution: Solution, pointer_cost: float, costs: np.ndarray) -> np.ndarray:
+def _prices_at(
+    index: KgramIndex, solution: CostSolution, pointer_cost: float, costs: np.ndarray
+) -> np.ndarray:
     """Return a solution's prices of words as they would be if its cover stood at another pointer cost."""
     before = word_prices(index, solution.span, solution.pointer_cost, costs)
     after = word_prices(index, solution.span, pointer_cost, costs)
@@ -104,14 +106,14 @@ def _prices_at(index: Index, solution: Solution, pointer_cost: float, costs: np.
 
 
 def _search_only(
-    index: Index, pointer_cost: float, costs: np.ndarray, span: np.ndarray, prices: np.ndarray
-) -> Solution:
+    index: KgramIndex, pointer_cost: float, costs: np.ndarray, span: np.ndarray, prices: np.ndarray
+) -> CostSolution:
     bound = lower_bound(index, pointer_cost, costs, prices, QUICK_ROUNDS)
     improve(index, span, pointer_cost, costs, QUICK_ROUNDS)
-    return Solution(pointer_cost, span, bound, 0, prices)
+    return CostSolution(pointer_cost, span, bound, 0, prices)
 
 
 def _cheaper(
-    index: Index, pointer_cost: float, costs: np.ndarray, a: np.ndarray, b: np.ndarray
+    index: KgramIndex, pointer_cost: float, costs: np.ndarray, a: np.ndarray, b: np.ndarray
 ) -> np.ndarray:
     return a if cost_of(index, a, pointer_cost, costs) <= cost_of(index, b, pointer_cost, costs) else b

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from textbench.featurizers._compressive.index import ONCE, Index, build_index, check_size, concatenate
+from textbench.featurizers._compressive.index import ONCE, KgramIndex, build_index, check_size, concatenate
 
 NOTHING = "(no words)"  # name of the one column, all zero, of a corpus without words
 
@@ -121,6 +121,6 @@ def names_of(table: np.ndarray, terms: Sequence[str] | None) -> np.ndarray:
     return np.array(names or [NOTHING], dtype=object)
 
 
-def index_of(documents: Sequence[np.ndarray], max_length: int) -> Index:
+def index_of(documents: Sequence[np.ndarray], max_length: int) -> KgramIndex:
     """Return an index of documents in the order given."""
     return build_index(*concatenate(documents), max_length)

@@ -21,7 +21,7 @@ DENSE_FLOPS, SPARSE_FLOPS = 9e10, 4e10
 
 
 @dataclass(frozen=True)
-class Solution:
+class LayerMap:
     """One layer's map: weights (r, d), bias (r,), the solver, its steps and its largest relative residual.
 
     A direct solver takes no steps and states no residual.
@@ -68,7 +68,7 @@ class FirstLayer:
         self.mean = np.bincount(X.indices, weights=values, minlength=d) / X.shape[0]
         self.scatter = np.bincount(X.indices, weights=values**2, minlength=d)  # Lambda
 
-    def solve(self, noise: float, ridge: float, solver: str, tol: float, max_iter: int) -> Solution:
+    def solve(self, noise: float, ridge: float, solver: str, tol: float, max_iter: int) -> LayerMap:
         """Return W and b for one noise level; what serves other levels too is kept."""
         p = 1.0 - noise
         extra = ridge / (p * (1 - p))
@@ -88,7 +88,7 @@ class FirstLayer:
         scaled.data *= np.repeat(scales, np.diff(scaled.indptr)).astype(M.dtype)
         weights = multiply(scaled, M)  # W = M X^T Lambda^(-1), transposed
         bias = self.mean[self.prototypes] - p * ((self.X @ (scales * self.mean)).astype(M.dtype) @ M)
-        return Solution(weights.T, bias.astype(M.dtype), solver, n_iter, residual)
+        return LayerMap(weights.T, bias.astype(M.dtype), solver, n_iter, residual)
 
     def cheapest(self, p: float, extra: float, tol: float) -> str:
         """Return the solver with the least estimated time: operations over the speed of their kind.
@@ -120,7 +120,7 @@ class FirstLayer:
             value = float(np.linalg.norm(vector))
         return value
 
-    def _primal(self, p: float, ridge: float) -> Solution:
+    def _primal(self, p: float, ridge: float) -> LayerMap:
         """Equation (4) as it stands, (d+1) x (d+1), in double precision: E[Q] is neither centred nor scaled.
 
         Only terms that occur have equations; the others' are 0 = 0.
@@ -140,7 +140,7 @@ class FirstLayer:
         solved = np.linalg.solve(Q, R.T)
         weights = np.zeros((self.X.shape[1], len(self.prototypes)), dtype=self.X.dtype)
         weights[present] = solved[:d]
-        return Solution(weights.T, solved[d].astype(self.X.dtype), "primal")
+        return LayerMap(weights.T, solved[d].astype(self.X.dtype), "primal")
 
     def _solve_dual(self, M: np.ndarray, p: float, extra: float) -> None:
         """(p Y^T Y + (1 - p) I) M = T in place by Cholesky factorisation, n x n."""
@@ -181,7 +181,7 @@ class FirstLayer:
         return _centred_gram(*self._rows)
 
 
-def deeper_layer(Z: np.ndarray, noise: float, ridge: float) -> Solution:
+def deeper_layer(Z: np.ndarray, noise: float, ridge: float) -> LayerMap:
     """Return the map from z_(k-1) to itself (section 3, "recursive re-application"): W (r, r), b (r,).
 
     Z: dense (n, r). The same equations with X = Xbar = Z^T: with the centred scatter matrix G of Z and
@@ -201,7 +201,7 @@ def deeper_layer(Z: np.ndarray, noise: float, ridge: float) -> Solution:
     weights = scipy.linalg.solve(A, scales[:, None] * G, assume_a="pos", overwrite_a=True, check_finite=False)
     weights *= scales[:, None]
     bias = mean - p * (mean @ weights)
-    return Solution(weights.T.astype(Z.dtype), bias.astype(Z.dtype), "direct")
+    return LayerMap(weights.T.astype(Z.dtype), bias.astype(Z.dtype), "direct")
 
 
 def solve_positive_definite(A: np.ndarray, M: np.ndarray) -> None:

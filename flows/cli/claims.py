@@ -14,13 +14,13 @@ from textbench.flows.cli.runner import run_flow, stopped_by_hand, use_data_dir
 from textbench.flows.plan.request import BenchmarkRequest
 from textbench.flows.tables.table import Datum, of_texts
 from textbench.flows.tables.terminal import print_table
-from textbench.flows.tables.words import counted
 from textbench.tasks import InputError
+from textbench.tasks.words import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from textbench.flows.referee.ledger import Entry
+    from textbench.flows.referee.ledger import LedgerEntry
     from textbench.flows.referee.measurement import Measurement
 
 MANY = 12  # claims, from which on reasons are summed up
@@ -109,7 +109,7 @@ def _run(home: Path, request: BenchmarkRequest) -> int:
     return sum(row["error"] is not None for row in rows)
 
 
-def _print(console: "Console", entries: "Sequence[Entry]") -> None:
+def _print(console: "Console", entries: "Sequence[LedgerEntry]") -> None:
     """Print a table with a section for each place of a paper, the reasons, and how many claims got which verdict."""
     from rich.text import Text
 

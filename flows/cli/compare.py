@@ -12,8 +12,8 @@ from textbench.flows.cli.voice import wrote
 from textbench.flows.results.metric_names import KNOWN, heading, scale
 from textbench.flows.tables.table import Datum, Table, of_texts
 from textbench.flows.tables.terminal import print_table
-from textbench.flows.tables.words import counted
 from textbench.tasks import InputError
+from textbench.tasks.words import counted
 
 if TYPE_CHECKING:
     from rich.console import Console

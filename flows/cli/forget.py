@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from textbench.flows.tables.words import counted
 from textbench.tasks import InputError
+from textbench.tasks.words import counted
 
 LISTED = 20
 

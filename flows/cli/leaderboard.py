@@ -9,8 +9,8 @@ import typer
 
 from textbench.flows.cli.output import check_figure
 from textbench.flows.cli.voice import wrote
-from textbench.flows.tables.words import counted
 from textbench.tasks import InputError
+from textbench.tasks.words import counted
 
 TABLE = "table"
 

@@ -23,7 +23,7 @@ from textbench.flows.plan.request import RetrievalRequest
 from textbench.tasks import InputError
 
 if TYPE_CHECKING:
-    from textbench.flows.results.rankings import Cell
+    from textbench.flows.results.rankings import RankingCell
     from textbench.tasks.storage.store import Store
 
 
@@ -136,7 +136,7 @@ def retrieve(
         raise typer.Exit(1)
 
 
-def _require_data(home: Path, cells: "list[Cell]", judgments: str) -> None:
+def _require_data(home: Path, cells: "list[RankingCell]", judgments: str) -> None:
     """Load what is not stored yet, so that collections that are missing or bad stop the run before it begins."""
     from textbench.tasks import collect
     from textbench.tasks.storage.store import Store
@@ -146,7 +146,7 @@ def _require_data(home: Path, cells: "list[Cell]", judgments: str) -> None:
         collect.read_judged(store.open(corpus), judgments)
 
 
-def _read_runs(files: list[Path], cells: "list[Cell]") -> dict[str, dict[str, dict[str, float]]]:
+def _read_runs(files: list[Path], cells: "list[RankingCell]") -> dict[str, dict[str, dict[str, float]]]:
     from textbench.evaluation.metrics.ranked_retrieval import read_run
 
     if files and len({cell.dataset for cell in cells}) > 1:
@@ -162,7 +162,7 @@ def _read_runs(files: list[Path], cells: "list[Cell]") -> dict[str, dict[str, di
     return runs
 
 
-def check_runs(store: "Store", cells: "list[Cell]", folder: Path) -> None:
+def check_runs(store: "Store", cells: "list[RankingCell]", folder: Path) -> None:
     """Refuse, before anything is computed, a folder where files of other runs have the names of these.
 
     A run that is not stored could not have been written: what has its name is another one.
@@ -183,7 +183,7 @@ def check_runs(store: "Store", cells: "list[Cell]", folder: Path) -> None:
     _refuse_others(contents, folder)
 
 
-def write_runs(store: "Store", cells: "list[Cell]", folder: Path) -> None:
+def write_runs(store: "Store", cells: "list[RankingCell]", folder: Path) -> None:
     """Write every ranking and the judgments it was scored on, for trec_eval and others, over no other file.
 
     Raises InputError where the folder cannot be written.
@@ -202,7 +202,7 @@ def write_runs(store: "Store", cells: "list[Cell]", folder: Path) -> None:
         raise InputError(f"--write {folder} cannot be written: {error.strerror}") from error
 
 
-def _files(cell: "Cell", folder: Path) -> tuple[Path, Path]:
+def _files(cell: "RankingCell", folder: Path) -> tuple[Path, Path]:
     """Return where the ranking of a cell and its judgments are written."""
     collection = cell.dataset.replace("/", "-").replace(":", "-")
     ranker = cell.method.replace("/", "-").replace(":", "-")
@@ -223,7 +223,7 @@ def _refuse_others(contents: Mapping[Path, bytes | None], folder: Path) -> None:
 
 def _print(
     home: Path,
-    cells: "list[Cell]",
+    cells: "list[RankingCell]",
     rows: list[dict[str, Any]],
     outside: dict[str, dict[str, dict[str, float]]],
     as_json: bool,

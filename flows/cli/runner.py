@@ -16,8 +16,8 @@ from textbench.flows.plan.request import (
     LabelBudgetRequest,
     RetrievalRequest,
 )
-from textbench.flows.tables.words import counted
 from textbench.tasks import InputError
+from textbench.tasks.words import counted
 
 if TYPE_CHECKING:
     from textbench.flows.plan.base_cell import BaseCell

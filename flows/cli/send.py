@@ -4,8 +4,8 @@ import typer
 
 from textbench.flows.run import outbox
 from textbench.flows.run.workspace import home_folder
-from textbench.flows.tables.words import counted
 from textbench.tasks.tracking.tracker import Tracker, read_settings
+from textbench.tasks.words import counted
 
 
 def send() -> None:

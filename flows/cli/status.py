@@ -8,7 +8,7 @@ import typer
 from textbench.flows.run import outbox
 from textbench.flows.run.workspace import home_folder
 from textbench.flows.servers import services
-from textbench.flows.tables.words import counted
+from textbench.tasks.words import counted
 
 
 def status(json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False) -> None:

@@ -8,7 +8,7 @@ from textbench.flows.cli.output import print_json
 from textbench.flows.cli.voice import VOICE
 from textbench.flows.tables.table import Datum, of_texts
 from textbench.flows.tables.terminal import print_table
-from textbench.flows.tables.words import counted
+from textbench.tasks.words import counted
 
 if TYPE_CHECKING:
     from textbench.flows.plan.base_cell import BaseCell

@@ -9,7 +9,7 @@ from textbench.flows.cli.options import one_data_set, own_options, takes
 from textbench.flows.cli.output import check_figure, print_json
 
 if TYPE_CHECKING:
-    from textbench.flows.explain.terms import Answer
+    from textbench.flows.explain.terms import TermColumns
 
 
 DATASET = "reuters65"
@@ -47,14 +47,14 @@ def terms(
 
     Example: textbench terms --method dcot --dataset reuters65 nasdaq reagan
     """
-    from textbench.flows.explain.terms import Question, ask
+    from textbench.flows.explain.terms import TermsQuestion, ask
     from textbench.flows.plots.terms import draw
     from textbench.flows.run.workspace import home_folder
     from textbench.tasks.storage.isolate import CellError
     from textbench.tasks.storage.store import Store
 
     check_figure(figure)
-    question = Question(
+    question = TermsQuestion(
         word or [], one_data_set(dataset, own, DATASET), method, top, rule, protocol, seed, own
     )
     try:
@@ -72,7 +72,7 @@ def terms(
             print(f"Drew {figure}.")
 
 
-def _render(answer: "Answer") -> None:
+def _render(answer: "TermColumns") -> None:
     from itertools import zip_longest
 
     from rich.console import Console

@@ -12,9 +12,9 @@ import typer
 
 from textbench.flows.cli.output import check_file
 from textbench.flows.cli.voice import note, wrote
-from textbench.flows.tables.words import counted
 from textbench.tasks import InputError
 from textbench.tasks.storage.files import whole
+from textbench.tasks.words import counted
 
 if TYPE_CHECKING:
     from textbench.flows.explain.export import Answers, Model

@@ -21,7 +21,7 @@ HOOK = "term_columns"
 
 
 @dataclass(frozen=True)
-class Question:
+class TermsQuestion:
     """What to show: `words` of a data set by a method, `dcot` or `dcot(noise=0.9)`; `rule` None is the data set's.
 
     `own` holds the fields of `tasks.sources.user_data.UserData`: the user's documents, in place of a data set.
@@ -46,7 +46,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Answer:
+class TermColumns:
     """The columns of a method on a data set."""
 
     dataset: str
@@ -62,7 +62,7 @@ class Answer:
         return {"dataset": self.dataset, "method": self.method, "columns": columns}
 
 
-def ask(question: Question, store: Store) -> Answer:
+def ask(question: TermsQuestion, store: Store) -> TermColumns:
     """Fit the method on the data set, or read it from the store, and return its columns.
 
     Raises InputError for unknown names, a method with nothing to show, or a word that is no term of the vocabulary.
@@ -89,7 +89,7 @@ def ask(question: Question, store: Store) -> Answer:
     method = entry.load().build().from_arrays(featurize.load_arrays(fitted, "model"))
     columns = getattr(method, HOOK)(terms, list(headings), question.n_shown)
     shown = [Column(_heading(heading, headings), pairs) for heading, pairs in columns]
-    return Answer(cell.dataset, question.method, shown)
+    return TermColumns(cell.dataset, question.method, shown)
 
 
 def _require_hook(entry: "Entry") -> None:

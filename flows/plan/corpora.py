@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from textbench.flows.plan import dataset_numbers
-from textbench.flows.tables.words import counted
 from textbench.tasks import InputError, catalogue
 from textbench.tasks.corpus import identity
 from textbench.tasks.storage.files import META, Damaged, read_meta
 from textbench.tasks.storage.recipe import Reference, canonical_json
 from textbench.tasks.storage.store import Artifact, Store
+from textbench.tasks.words import counted
 
 Row = Mapping[str, Any]
 Group = tuple[str, str]

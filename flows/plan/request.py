@@ -1,9 +1,9 @@
 """Requests: what a command, a suite's file, a form of Prefect's page and a flow ask for, each field written once.
 
 A field is a line of a class here: its type, its default, and in `Asked` its bounds and what people are told of it. The
-options of commands (`flows.cli.options`), the keys of suites (`flows.plan.suites`), the fields of forms (`flows.forms`)
-and the command that repeats a run are made of these lines, and by them pydantic checks a request as it is made. The
-command line reads them to answer `--help`, so nothing slow is imported before that.
+options of commands (`flows.cli.options`), the keys of suites (`flows.plan.suites`), the fields of forms
+(`flows.plan.forms`) and the command that repeats a run are made of these lines, and by them pydantic checks a request
+as it is made. The command line reads them to answer `--help`, so nothing slow is imported before that.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

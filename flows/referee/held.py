@@ -5,14 +5,14 @@ from collections.abc import Sequence
 
 from textbench.evaluation.claims.verdicts import Kind
 from textbench.flows.plots.published import Held
-from textbench.flows.referee.ledger import Entry
+from textbench.flows.referee.ledger import LedgerEntry
 from textbench.flows.referee.measurement import Measurement
 from textbench.flows.results.metric_names import HEADINGS
 
 PLAIN = ("seeds", "documents")  # a figure judged as it is, not as a difference or a ratio
 
 
-def held(entries: Sequence[Entry]) -> dict[tuple[str, ...], list[Held]]:
+def held(entries: Sequence[LedgerEntry]) -> dict[tuple[str, ...], list[Held]]:
     """Return the methods' figures in percent that were measured as they were published.
 
     They go by paper, place in it, data set and metric, as people read it.
@@ -29,7 +29,7 @@ def held(entries: Sequence[Entry]) -> dict[tuple[str, ...], list[Held]]:
     return found
 
 
-def beside(label: str, entry: Entry, measured: Measurement | None) -> Held | None:
+def beside(label: str, entry: LedgerEntry, measured: Measurement | None) -> Held | None:
     """Return a claim's figure beside what was measured; None where either has none."""
     printed = entry.claim.printed
     if printed is None or measured is None or measured.value is None:
@@ -37,7 +37,7 @@ def beside(label: str, entry: Entry, measured: Measurement | None) -> Held | Non
     return Held(label, printed.value, measured.value, measured.low, measured.high, entry.verdict.kind)
 
 
-def counts(entries: Sequence[Entry]) -> dict[str, Counter[Kind]]:
+def counts(entries: Sequence[LedgerEntry]) -> dict[str, Counter[Kind]]:
     """Return by paper how many of its claims have each verdict."""
     found: dict[str, Counter[Kind]] = {}
     for entry in entries:

@@ -39,8 +39,8 @@ from textbench.flows.plan.request import BenchmarkRequest
 from textbench.flows.referee.measurement import (
     MEGABYTES,
     SAVED,
+    FaithfulRuns,
     Measurement,
-    Results,
     is_answered,
     is_random,
 )
@@ -64,7 +64,7 @@ LESS_IS_BETTER = {MEGABYTES, "binary-to-relaxed-objective", "cross-validation-ho
 
 
 @dataclass(frozen=True)
-class Entry:
+class LedgerEntry:
     """A claim in the ledger: `fresh` is measured by this results folder, `recorded` is a row of measured.csv."""
 
     claim: Claim
@@ -111,10 +111,10 @@ def choose(prefix: str | None = None, paper: str | None = None) -> list[Claim]:
     return claims
 
 
-def ledger(home: Path, claims: Sequence[Claim]) -> list[Entry]:
+def ledger(home: Path, claims: Sequence[Claim]) -> list[LedgerEntry]:
     """Return the entries of claims. The audits that the ceilings come from are made if they are missing."""
     every = {claim.id: claim for claim in read_claims()}
-    suspect, records, results = contradictions(every.values()), read_measured(), Results(home)
+    suspect, records, results = contradictions(every.values()), read_measured(), FaithfulRuns(home)
     ceilings = {name: _ceilings(home, name) for name in dict.fromkeys(c.dataset_here for c in claims) if name}
     entries = []
     for claim in claims:
@@ -134,7 +134,7 @@ def ledger(home: Path, claims: Sequence[Claim]) -> list[Entry]:
             measured=judge(claim, measured, every) if measured else None,
             missing=missing or _missing(claim),
         )
-        entries.append(Entry(claim, verdict, fresh, recorded, records.get(claim.id, {})))
+        entries.append(LedgerEntry(claim, verdict, fresh, recorded, records.get(claim.id, {})))
     return entries
 
 
@@ -210,7 +210,7 @@ def _command(claim: Claim, options: str = "") -> str:
     return f"textbench claims {claim.id} --run{options}"
 
 
-def requests(entries: Iterable[Entry], trials: int = 0) -> list[BenchmarkRequest]:
+def requests(entries: Iterable[LedgerEntry], trials: int = 0) -> list[BenchmarkRequest]:
     """Return what has to be run for claims without a fresh figure, in the order to run it.
 
     One seed of every method first, then the other seeds of those that draw random numbers, then what is timed. Methods
@@ -269,7 +269,7 @@ def _recorded(row: Mapping[str, str]) -> Measurement:
     return Measurement(row["basis"], **numbers, comparisons=pairs)  # type: ignore[arg-type]
 
 
-def record(home: Path, entries: Iterable[Entry]) -> int:
+def record(home: Path, entries: Iterable[LedgerEntry]) -> int:
     """Write every fresh figure into measured.csv, in place of the claim's older row, and return how many there were.
 
     Raises InputError where the file cannot be written.

@@ -10,7 +10,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from textbench.evaluation.claims.ordering_claims import ORDERS, Point, Sweep, comparisons, pairs
+from textbench.evaluation.claims.ordering_claims import ORDERS, OrderedFigure, Sweep, comparisons, pairs
 from textbench.evaluation.claims.published import (
     BAG_OF_WORDS,
     METHODS,
@@ -88,7 +88,7 @@ def _answered() -> frozenset[tuple[str, str]]:
     return frozenset((one.PAPER, metric) for one in papers.modules("answers") for metric in one.METRICS)
 
 
-class Results:
+class FaithfulRuns:
     """The finished faithful runs of a results folder, as claims ask for them."""
 
     def __init__(self, home: Path) -> None:
@@ -272,13 +272,13 @@ class Results:
         rows = [row for point, row in points if point.run in used]
         return Measurement("order", comparisons=comparisons(found), rows=rows) if rows else None
 
-    def _points(self, claim: Claim) -> list[tuple[Point, Row]]:
+    def _points(self, claim: Claim) -> list[tuple[OrderedFigure, Row]]:
         """Return the accuracies that an order is judged by: of label budgets by draw, of all labels by seed.
 
         Cells of a budget have `labels` in their request; the repetition is their draw. What was tuned does not have
         the settings that a sweep compares.
         """
-        points: dict[tuple[Any, ...], tuple[Point, Row]] = {}
+        points: dict[tuple[Any, ...], tuple[OrderedFigure, Row]] = {}
         order = ORDERS[claim.id]
         for row in self.rows:
             asked = row["request"]
@@ -292,7 +292,7 @@ class Results:
                 continue
             budget = asked.get("labels") or {}
             repetition = budget.get("draw", 0) if budget else row["seed"]
-            point = Point(
+            point = OrderedFigure(
                 name, params, budget.get("budget"), repetition, row["metrics"]["accuracy"], row["key"]
             )
             # Of runs alike the most thoroughly tuned counts, and of these the newest: they come last.

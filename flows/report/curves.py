@@ -7,7 +7,7 @@ from textbench.flows.report.evidence import Evidence
 from textbench.flows.results.learning_curves import Curve, summarise
 from textbench.flows.results.metric_names import heading, scale, unit
 from textbench.flows.tables.table import LOCAL, NOTHING, Datum, Table, slug
-from textbench.flows.tables.words import counted
+from textbench.tasks.words import counted
 
 LINES = 10  # that a figure of curves can tell apart
 

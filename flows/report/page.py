@@ -10,9 +10,9 @@ from textbench.flows.report.chapters import Chapter, nothing_here
 from textbench.flows.report.evidence import Evidence
 from textbench.flows.tables.formats import FORMAT_NAMES, FORMATS
 from textbench.flows.tables.table import LOCAL, RECORDED, Table
-from textbench.flows.tables.words import counted
 from textbench.tasks import InputError
 from textbench.tasks.storage.files import whole
+from textbench.tasks.words import counted
 
 HERE = Path(__file__).parent
 TYPES = {"csv": "text/csv", "md": "text/markdown", "tex": "text/x-tex"}

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from textbench.evaluation.claims.verdicts import KINDS, Kind
 from textbench.flows.referee.held import counts
-from textbench.flows.referee.ledger import Entry
+from textbench.flows.referee.ledger import LedgerEntry
 from textbench.flows.referee.measurement import Measurement
 from textbench.flows.tables.table import EMPTY, LOCAL, NOTHING, RECORDED, Datum, Table, number
-from textbench.flows.tables.words import counted
+from textbench.tasks.words import counted
 
 MEANING: dict[Kind, str] = {
     "reproduced": "the published figure, as rounded, lies in the measured interval",
@@ -21,7 +21,7 @@ MEANING: dict[Kind, str] = {
 }
 
 
-def verdict_counts(entries: Sequence[Entry]) -> Table:
+def verdict_counts(entries: Sequence[LedgerEntry]) -> Table:
     """Return how many claims of each paper have each verdict."""
     found = counts(entries)
     headings = [(name, name) for name in ("verdict", *found, "all", "meaning")]
@@ -42,7 +42,7 @@ def _count(n: int) -> Datum:
     return Datum(str(n), n)
 
 
-def ledger(entries: Sequence[Entry]) -> Table:
+def ledger(entries: Sequence[LedgerEntry]) -> Table:
     """Return every claim beside what was measured, and its verdict with the reason."""
     headings = [
         ("id", "claim"), ("paper", "paper"), ("published", "published"), ("measured", "measured"), ("low", "from"),
@@ -59,7 +59,7 @@ def ledger(entries: Sequence[Entry]) -> Table:
     )
 
 
-def _line(entry: Entry) -> list[Datum]:
+def _line(entry: LedgerEntry) -> list[Datum]:
     claim, found = entry.claim, entry.measured
     source = "" if found is None else LOCAL if entry.fresh else RECORDED
     printed, said = claim.printed, claim.id

@@ -11,7 +11,7 @@ from textbench.flows.results.summary import settings_of
 from textbench.flows.tables.table import LOCAL, NOTHING, RECORDED, Datum, Table, code
 
 if TYPE_CHECKING:
-    from textbench.flows.referee.ledger import Entry
+    from textbench.flows.referee.ledger import LedgerEntry
 
 SHORT = 12  # digits of a key or a digest that are shown; CSV has all
 HEADINGS = [
@@ -93,7 +93,7 @@ def _versions(libraries: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {version}" for name, version in libraries.items())
 
 
-def recorded(entries: "Sequence[Entry]") -> Table:
+def recorded(entries: "Sequence[LedgerEntry]") -> Table:
     """Return a line for each recorded figure: what measured.csv says of how it was made."""
     headings = [
         ("id", "claim"), ("protocol", "protocol"), ("seeds", "seeds"), ("trials", "settings tried"),

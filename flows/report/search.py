@@ -11,8 +11,8 @@ from textbench.flows.report.provenance import SHORT, digests
 from textbench.flows.results.ranking_tables import HEADINGS
 from textbench.flows.results.rankings import with_digest
 from textbench.flows.tables.table import LOCAL, Datum, Table, code, number
-from textbench.flows.tables.words import counted
 from textbench.tasks.storage.recipe import Reference
+from textbench.tasks.words import counted
 
 Run = Mapping[str, Any]
 SHOWN = ("map", "precision_at_10", "ndcg_at_10", "reciprocal_rank")

@@ -7,10 +7,10 @@ from textbench.evaluation.metrics.multilabel import is_of_several_labels
 from textbench.flows.plan.corpora import newest
 from textbench.flows.results.index import Index
 from textbench.flows.results.runs import Run
-from textbench.flows.tables.words import counted
 from textbench.tasks import catalogue
 from textbench.tasks.corpus import read_corpus
 from textbench.tasks.sources.user_source import named
+from textbench.tasks.words import counted
 
 
 def costs(run: Run) -> dict[str, Any]:

@@ -6,12 +6,12 @@ from typing import Any
 
 from textbench.evaluation.metrics.ranked_retrieval import MEASURES, measure
 from textbench.flows.results.metric_names import heading
-from textbench.flows.results.rankings import Cell, compare, per_query, shown_name
+from textbench.flows.results.rankings import RankingCell, compare, per_query, shown_name
 from textbench.flows.tables.table import Datum, Table, of_texts
 from textbench.flows.tables.terminal import print_table
-from textbench.flows.tables.words import counted
 from textbench.tasks.collect import read_judged
 from textbench.tasks.storage.store import Store
+from textbench.tasks.words import counted
 
 SHOWN = (
     "map", "precision_at_5", "precision_at_10", "ndcg_at_5", "ndcg_at_10", "r_precision", "reciprocal_rank",
@@ -27,7 +27,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def outside_rows(
-    runs: Mapping[str, Mapping[str, Mapping[str, float]]], cells: Sequence[Cell], store: Store
+    runs: Mapping[str, Mapping[str, Mapping[str, float]]], cells: Sequence[RankingCell], store: Store
 ) -> list[dict[str, Any]]:
     """Return the measures of runs made elsewhere on the collection of the cells: name, metrics, per_query."""
 
@@ -43,7 +43,7 @@ def outside_rows(
     return found
 
 
-def json_lines(cells: Sequence[Cell], rows: Rows, outside: Rows, store: Store) -> Iterator[str]:
+def json_lines(cells: Sequence[RankingCell], rows: Rows, outside: Rows, store: Store) -> Iterator[str]:
     """Yield one JSON object a cell: collection, ranker, measures, per_query, and what it was made with."""
     for cell, row in zip(cells, rows, strict=True):
         about = {"collection": cell.dataset, "ranker": cell.method, "measures": row["metrics"]}
@@ -70,12 +70,12 @@ def json_lines(cells: Sequence[Cell], rows: Rows, outside: Rows, store: Store) -
         yield json.dumps(dict(row))
 
 
-def _per_query(cell: Cell, store: Store) -> dict[str, dict[str, float]]:
+def _per_query(cell: RankingCell, store: Store) -> dict[str, dict[str, float]]:
     queries, values = per_query([cell], store)
     return {query: {name: float(v[i]) for name, v in values.items()} for i, query in enumerate(queries)}
 
 
-def render(cells: Sequence[Cell], rows: Rows, outside: Rows, store: Store) -> None:
+def render(cells: Sequence[RankingCell], rows: Rows, outside: Rows, store: Store) -> None:
     """Print a table for each collection, best first, and below it which rankers the tests tell apart."""
     from rich.console import Console
 
@@ -96,7 +96,7 @@ def render(cells: Sequence[Cell], rows: Rows, outside: Rows, store: Store) -> No
         print_table(console, _overview(names, cells, rows, console.width))
 
 
-def _table(cells: Sequence[Cell], rows: Rows, outside: Rows, store: Store) -> Table:
+def _table(cells: Sequence[RankingCell], rows: Rows, outside: Rows, store: Store) -> Table:
     """Return the rankers of a collection, best first, with the paired tests against the best."""
     lines, tests = _lines(cells, rows, outside), compare(cells, store)
     headings = [("ranker", "ranker"), *HEADINGS.items(), *([("p", "p")] if tests else []), ("seconds", "s")]
@@ -115,7 +115,7 @@ def _table(cells: Sequence[Cell], rows: Rows, outside: Rows, store: Store) -> Ta
     )
 
 
-def _overview(names: Sequence[str], cells: Sequence[Cell], rows: Rows, width: int) -> Table:
+def _overview(names: Sequence[str], cells: Sequence[RankingCell], rows: Rows, width: int) -> Table:
     """Return MAP, a line a collection and a column a ranker, as SCDV (EMNLP 2017) prints its Table 6.
 
     Where the rankers' names are too wide together, a ranker is a line and a collection a column.
@@ -142,7 +142,9 @@ def _name(ranker: str) -> Datum:
     return Datum(ranker, parts=ranker.split())
 
 
-def _lines(cells: Sequence[Cell], rows: Rows, outside: Rows) -> list[tuple[str, dict[str, float], str]]:
+def _lines(
+    cells: Sequence[RankingCell], rows: Rows, outside: Rows
+) -> list[tuple[str, dict[str, float], str]]:
     """Return (ranker, means over seeds, seconds) best MAP first."""
     lines = []
     for ranker in dict.fromkeys(cell.method for cell in cells):
@@ -154,7 +156,7 @@ def _lines(cells: Sequence[Cell], rows: Rows, outside: Rows) -> list[tuple[str, 
     return sorted(lines, key=lambda line: -line[1]["map"])
 
 
-def _title(cells: Sequence[Cell], store: Store) -> str:
+def _title(cells: Sequence[RankingCell], store: Store) -> str:
     cell = cells[0]
     result = store.open(cell.references["evaluate"])
     left_out = {reason: n for reason, n in result.json("choice")["left_out"].items() if n}

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Cell(BaseCell):
+class RankingCell(BaseCell):
     """One ranker on one collection with one seed; `settings` are the judgments, the token rule and the folds."""
 
     settings: Mapping[str, Any]
 
 
 @once
-def plan(request: RetrievalRequest) -> list[Cell]:
+def plan(request: RetrievalRequest) -> list[RankingCell]:
     """Return the cells of a request, nothing computed. Raises InputError for names that are none."""
     asked = [rankers.parse(name) for name in dict.fromkeys(request.rankers)]
     corpora = [_corpus(name) for name in dict.fromkeys(request.collections)]
@@ -64,7 +64,7 @@ def _own_corpus(own: Mapping[str, Any]) -> tuple[str, Reference, str]:
 
 def _cell(
     request: RetrievalRequest, name: str, corpus: Reference, rule: str, ranker: rankers.Ranker, seed: int
-) -> Cell:
+) -> RankingCell:
     trials = request.trials if request.protocol == "honest" else 0
     vectors = vectorize.reference(corpus, asdict(token_rule(rule)), False)
     features = retrieve.features_reference(vectors, ranker, seed)
@@ -80,7 +80,7 @@ def _cell(
     references = {"ingest": corpus, "vectorize": vectors} | (feature_stages(features) if features else {})
     settings = {"judgments": request.judgments, "rule": rule, "n_folds": request.n_folds if trials else 1}
     references |= {"evaluate": result}
-    return Cell(name, ranker.name, request.protocol, seed, trials, references, settings)
+    return RankingCell(name, ranker.name, request.protocol, seed, trials, references, settings)
 
 
 def with_digest(name: str, digest: str) -> str:
@@ -88,7 +88,7 @@ def with_digest(name: str, digest: str) -> str:
     return f"{name}-{digest[:12]}"
 
 
-def shown_name(cell: Cell, store: Store) -> str:
+def shown_name(cell: RankingCell, store: Store) -> str:
     """Return the name of a cell's collection, told from others of that name and other content in the store."""
     corpus = cell.references["ingest"]
     for path in (store.root / corpus.stage).glob(f"*/{META}") if "own" in corpus.params else ():
@@ -105,12 +105,12 @@ def shown_name(cell: Cell, store: Store) -> str:
     return cell.dataset
 
 
-def row(cell: Cell, error: str | None = None) -> dict[str, Any]:
+def row(cell: RankingCell, error: str | None = None) -> dict[str, Any]:
     """Return a cell as a row with no result yet, or with the error that took its place."""
     return empty_row(cell, error, params=cell.settings)
 
 
-def result_row(cell: Cell, store: Store) -> dict[str, Any]:
+def result_row(cell: RankingCell, store: Store) -> dict[str, Any]:
     """Return a finished cell as a row; `params` are its settings and, by name, what each fold chose."""
     result = store.open(cell.references["evaluate"])
     choice = result.json("choice")
@@ -125,7 +125,7 @@ def result_row(cell: Cell, store: Store) -> dict[str, Any]:
     return row(cell) | found | spent(cell.references, store)
 
 
-def per_query(cells: Sequence[Cell], store: Store) -> "tuple[list[str], dict[str, np.ndarray]]":
+def per_query(cells: Sequence[RankingCell], store: Store) -> "tuple[list[str], dict[str, np.ndarray]]":
     """Return the queries and each measure's values, (n_queries,), the mean over the cells, which differ in seed."""
     import numpy as np
 
@@ -134,7 +134,7 @@ def per_query(cells: Sequence[Cell], store: Store) -> "tuple[list[str], dict[str
     return queries, {name: np.mean([t[name].to_numpy() for t in tables], axis=0) for name in MEASURES}
 
 
-def compare(cells: Sequence[Cell], store: Store, measure: str = "map") -> list[dict[str, Any]]:
+def compare(cells: Sequence[RankingCell], store: Store, measure: str = "map") -> list[dict[str, Any]]:
     """Compare all pairs of rankers of one collection by the paired randomisation test, with Holm's correction.
 
     Returns a row a pair: better and worse ranker, the difference of their means, p, and p adjusted for all pairs.

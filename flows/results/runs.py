@@ -14,12 +14,12 @@ from textbench.flows.plan.request import LabelBudgetRequest, Protocol, Request, 
 from textbench.flows.results.index import Index
 from textbench.flows.results.metric_names import SHORT
 from textbench.flows.results.summary import columns, latest, of_best, summarise
-from textbench.flows.tables.words import counted
 from textbench.tasks import InputError, audit, catalogue, predict, refit
 from textbench.tasks.sources.user_data import UserData
 from textbench.tasks.storage.files import META, Damaged, read_meta
 from textbench.tasks.storage.recipe import Reference
 from textbench.tasks.storage.store import Artifact, Store
+from textbench.tasks.words import counted
 
 SHORTEST = 6
 LAST, BEST, HONEST = "last", "best", "honest"

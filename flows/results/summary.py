@@ -12,7 +12,7 @@ from textbench.evaluation.metrics.multilabel import is_of_several_labels
 from textbench.evaluation.statistics.intervals import mean_interval
 from textbench.flows.results.half_widths import over_documents, wider
 from textbench.flows.results.metric_names import KNOWN, SHOWN, SHOWN_SEVERAL, scale
-from textbench.flows.tables.words import counted
+from textbench.tasks.words import counted
 
 
 @dataclass(frozen=True)

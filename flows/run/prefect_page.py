@@ -27,9 +27,9 @@ from textbench.flows.results import learning_curves
 from textbench.flows.results.metric_names import heading, scale
 from textbench.flows.run import mlflow_views
 from textbench.flows.run.mlflow_views import page_of, runs_page
-from textbench.flows.tables.words import counted
 from textbench.tasks import InputError
 from textbench.tasks.tracking.tracker import Tracker, read_settings
+from textbench.tasks.words import counted
 
 SECONDS_APART = 1.0  # between two updates of the progress, each of which is a request
 SHOWN = ("accuracy", "macro_f1", "micro_f1", "map")

@@ -15,7 +15,6 @@ from textbench.flows.plan.base_cell import BaseCell
 from textbench.flows.results.index import Index
 from textbench.flows.run import outbox
 from textbench.flows.run.scheduler import AnyCell
-from textbench.flows.tables.words import counted
 from textbench.tasks import score
 from textbench.tasks.corpus import identity
 from textbench.tasks.storage import tracebacks
@@ -31,6 +30,7 @@ from textbench.tasks.tracking.tracker import (
     git_commit,
     read_settings,
 )
+from textbench.tasks.words import counted
 
 log = logging.getLogger("textbench.run")
 Answer = TypeVar("Answer")

@@ -25,9 +25,9 @@ from textbench.tasks.storage.shapes import (
     EFFECTS,
     NAMED,
     Chain,
-    Reference,
+    Mention,
+    ModuleSource,
     Shape,
-    Source,
     digest,
     has,
     read,
@@ -126,7 +126,7 @@ class _Walk:
             return self._node(module, name)
         return self._target(module, (name,)) if has(source, name) else f"missing:{name}"
 
-    def _item(self, module: str, source: Source, table: str, key: str) -> str:
+    def _item(self, module: str, source: ModuleSource, table: str, key: str) -> str:
         """Return the node of an entry of a table: of a dict, or of a tuple of calls whose first argument is the key."""
         nodes = source.bound.get(table, ())
         value = getattr(nodes[0], "value", None) if nodes else None
@@ -146,7 +146,7 @@ class _Walk:
                 return place
         return f"missing:{table}[{key}]"
 
-    def _source(self, module: str) -> Source | None:
+    def _source(self, module: str) -> ModuleSource | None:
         """Return the file of a module; None for one that is not the project's, or not there."""
         for path in _candidates(module):
             if path not in self.seen:
@@ -193,7 +193,7 @@ class _Walk:
         source = self._source(module)
         return source is not None and bool(source.effects)
 
-    def _imported(self, source: Source) -> Iterator[str]:
+    def _imported(self, source: ModuleSource) -> Iterator[str]:
         """Yield the project's modules that a file imports at its top, and the packages they stand in."""
         for found in source.imports.values():
             if _is_dotted(found.module):
@@ -211,7 +211,7 @@ class _Walk:
             self._waiting.append((module, name))
         return place
 
-    def _resolved(self, module: str, reference: Reference) -> str:
+    def _resolved(self, module: str, reference: Mention) -> str:
         if reference.module is not None:
             return self._target(reference.module, reference.chain)
         if len(reference.chain) == 1 and NAMED.fullmatch(reference.chain[0]):

@@ -20,7 +20,7 @@ Chain: TypeAlias = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Reference:
+class Mention:
     """A mention of something global: its name and attributes; `module` where the function imports it itself."""
 
     chain: Chain
@@ -32,7 +32,7 @@ class Shape:
     """One statement: the digest of its tree with every reference left blank, and these references in order."""
 
     text: str
-    references: tuple[Reference, ...] = ()
+    references: tuple[Mention, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Import:
 
 
 @dataclass
-class Source:
+class ModuleSource:
     """A file: what its top level binds, by name, what it imports there, and what else it executes."""
 
     bound: dict[str, list[ast.stmt]] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class Source:
         return self._shapes[name]
 
 
-def has(source: Source, name: str) -> bool:
+def has(source: ModuleSource, name: str) -> bool:
     """Tell whether a file's top level binds or imports a name."""
     return name in source.bound or name in source.imports
 
@@ -71,15 +71,15 @@ def digest(*texts: str) -> str:
 
 
 @functools.lru_cache(maxsize=1024)
-def read(path: Path, mtime_ns: int, size: int) -> Source:
+def read(path: Path, mtime_ns: int, size: int) -> ModuleSource:
     """Return what a file's top level holds."""
-    source = Source()
+    source = ModuleSource()
     for node in ast.parse(path.read_bytes(), filename=str(path)).body:
         _enter(source, node)
     return source
 
 
-def _enter(source: Source, node: ast.stmt) -> None:
+def _enter(source: ModuleSource, node: ast.stmt) -> None:
     """Note what one statement of the top level binds, imports or does."""
     if isinstance(node, ast.Import | ast.ImportFrom):
         source.imports.update(_bindings(node))
@@ -182,7 +182,7 @@ class _Writer:
 
     def __init__(self) -> None:
         self.text: list[str] = []
-        self.references: list[Reference] = []
+        self.references: list[Mention] = []
         self._scopes: list[_Scope] = []
 
     def write(self, node: ast.AST) -> None:
@@ -267,11 +267,11 @@ class _Writer:
         self._write_body(node.body)
         self._scopes.pop()
 
-    def _reference(self, node: ast.AST) -> Reference | None:
+    def _reference(self, node: ast.AST) -> Mention | None:
         """Return what a node mentions if that is global or imported; None for what is the function's own."""
         if isinstance(node, ast.Constant):
             is_named = isinstance(node.value, str) and NAMED.fullmatch(node.value)
-            return Reference((str(node.value),)) if is_named else None
+            return Mention((str(node.value),)) if is_named else None
         chain: list[str] = []
         while isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
             chain.append(node.attr)
@@ -284,12 +284,12 @@ class _Writer:
                 continue
             if node.id in scope.imports:
                 found = scope.imports[node.id]
-                return Reference((*((found.name,) if found.name else ()), *whole[1:]), found.module)
+                return Mention((*((found.name,) if found.name else ()), *whole[1:]), found.module)
             if node.id in scope.names:
                 return None
         # What the top level binds itself is no mention; what a function changes there is.
         is_own = not self._scopes and not isinstance(node.ctx, ast.Load)
-        return None if is_own else Reference(whole)
+        return None if is_own else Mention(whole)
 
 
 def _is_bare_annotation(node: ast.stmt, scopes: Sequence[_Scope]) -> bool:

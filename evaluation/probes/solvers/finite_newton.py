@@ -34,7 +34,7 @@ FIT_STEPS = 12  # Newton steps in the coefficients of a combination
 ROWS = 256  # of the Gram matrix that are copied at a time, 12 MB
 
 
-class Solution(NamedTuple):
+class NewtonSolution(NamedTuple):
     """One problem at one C: w = sum_i b_i x_i / scale over the documents, the intercept sum_i b_i."""
 
     b: np.ndarray  # (n_documents,) float64, 0 outside the training documents
@@ -66,7 +66,7 @@ class NewtonPath:
 
     def solve(
         self, positive: np.ndarray, c_grid: Sequence[float], max_steps: int = MAX_STEPS
-    ) -> Iterator[Solution]:
+    ) -> Iterator[NewtonSolution]:
         """Yield the solution for each C of c_grid, in that order; positive: (n_train,) bools, some of each kind."""
         sign = np.zeros(len(self.gram))  # 0: not trained on
         sign[self.train] = np.where(positive, 1.0, -1.0)
@@ -82,7 +82,7 @@ class NewtonPath:
                 starts[k] = coefficients = _best_combination(norm, signed, each, coefficients)
             b, at, converged = self._solve_together(starts @ basis, starts @ scores, sign, C, max_steps)
             if k_block >= len(way):
-                yield from map(Solution, b, at, converged.tolist())
+                yield from map(NewtonSolution, b, at, converged.tolist())
             basis, scores = np.vstack([basis, b])[-N_BEFORE:], np.vstack([scores, at])[-N_BEFORE:]
             coefficients = np.eye(len(basis))[-1]
 

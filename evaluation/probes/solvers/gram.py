@@ -13,7 +13,7 @@ import numpy as np
 from scipy.linalg import blas
 
 from textbench.evaluation.columns import full_columns
-from textbench.evaluation.probes.solvers.finite_newton import MAX_STEPS, NewtonPath, Solution
+from textbench.evaluation.probes.solvers.finite_newton import MAX_STEPS, NewtonPath, NewtonSolution
 from textbench.evaluation.probes.solvers.logistic_newton import LogisticNewton
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class HingeDocuments(GramDocuments):
         return NewtonPath(self.gram, self.train, self.scale)
 
     @functools.cached_property
-    def _paths(self) -> dict[int, Iterator[tuple[float, Solution]]]:
+    def _paths(self) -> dict[int, Iterator[tuple[float, NewtonSolution]]]:
         return {}
 
     def solve(

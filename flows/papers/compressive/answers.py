@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from textbench.flows.papers.compressive import derived as plans
 from textbench.flows.papers.compressive import results as figures
-from textbench.flows.referee.measurement import Measurement, Results, Row
+from textbench.flows.referee.measurement import FaithfulRuns, Measurement, Row
 from textbench.tasks import InputError, catalogue, featurize
 
 if TYPE_CHECKING:
@@ -25,12 +25,12 @@ FIGURES = {
 }
 
 
-def answers(results: Results) -> Callable[["Claim"], Measurement | None]:
+def answers(results: FaithfulRuns) -> Callable[["Claim"], Measurement | None]:
     """Return what answers a claim about one of `METRICS`: None while its artifacts are missing."""
     return partial(_answer, results)
 
 
-def _answer(results: Results, claim: "Claim") -> Measurement | None:
+def _answer(results: FaithfulRuns, claim: "Claim") -> Measurement | None:
     if claim.id in FIGURES:
         return _figure(results, claim.id)
     rows = list(results.runs(claim).values())
@@ -50,7 +50,7 @@ def _exact(basis: str, value: float, rows: list[Row]) -> Measurement:
     return Measurement(basis, value, value, value, value, rows=rows)
 
 
-def _figure(results: Results, id_: str) -> Measurement | None:
+def _figure(results: FaithfulRuns, id_: str) -> Measurement | None:
     plan = FIGURES[id_]
     is_orders = plan == "lz77-orders"
     home = results.home
@@ -68,7 +68,7 @@ def _figure(results: Results, id_: str) -> Measurement | None:
     return Measurement("order", comparisons=tested, rows=rows)
 
 
-def _of_method(results: Results, claim: "Claim") -> list[Row]:
+def _of_method(results: FaithfulRuns, claim: "Claim") -> list[Row]:
     """Return the runs of compressed features on the claim's data, whatever their parameters."""
     return [
         row
@@ -78,13 +78,13 @@ def _of_method(results: Results, claim: "Claim") -> list[Row]:
     ]
 
 
-def _choice(results: Results, row: Row) -> dict[str, Any]:
+def _choice(results: FaithfulRuns, row: Row) -> dict[str, Any]:
     from textbench.flows.results.runs import Run
 
     return dict(Run(results.home, row).open("choice").json("choice"))
 
 
-def _gaps(results: Results, row: Row) -> Iterator[float]:
+def _gaps(results: FaithfulRuns, row: Row) -> Iterator[float]:
     """Yield the cost over its lower bound of every compression that a run tried and that is stored."""
     for trial in _choice(results, row)["trials"]:
         if trial["state"] != "failed":
@@ -94,7 +94,7 @@ def _gaps(results: Results, row: Row) -> Iterator[float]:
                 yield model["objective_"] / model["lower_bound_"]
 
 
-def _ratio(results: Results, rows: list[Row]) -> Measurement | None:
+def _ratio(results: FaithfulRuns, rows: list[Row]) -> Measurement | None:
     """All 5-grams for each compressed feature, of the same documents."""
     chosen = _choice(results, rows[-1])["params"]
     found = [
@@ -107,7 +107,7 @@ def _ratio(results: Results, rows: list[Row]) -> Measurement | None:
     return _exact("one compression", n_all / n_compressed, rows)
 
 
-def _features(results: Results, row: Row, method: str, params: dict[str, Any]) -> "Reference":
+def _features(results: FaithfulRuns, row: Row, method: str, params: dict[str, Any]) -> "Reference":
     from textbench.flows.results.runs import Run
 
     return featurize.reference(
@@ -115,7 +115,7 @@ def _features(results: Results, row: Row, method: str, params: dict[str, Any]) -
     )
 
 
-def _stored(results: Results, reference: "Reference") -> "Artifact | None":
+def _stored(results: FaithfulRuns, reference: "Reference") -> "Artifact | None":
     from textbench.tasks.storage.store import Store
 
     store = Store(results.home / "store", isolated=False)

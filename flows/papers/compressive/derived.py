@@ -40,7 +40,7 @@ N_DRAWS, BLOCK = 100, 10
 
 
 @dataclass(frozen=True)
-class Line:
+class ShareLine:
     """A line of figure 4: features, penalty, and whether only k-grams of drawn documents count for a document's sum."""
 
     name: str
@@ -50,10 +50,10 @@ class Line:
 
 
 LINES = (
-    Line("compressed", "compressive", "elastic-net"),
-    Line("all 5-grams, L2", "kgrams", "ridge"),
-    Line("all 5-grams, elastic net", "kgrams", "elastic-net"),
-    Line("all 5-grams, L2, sums of known k-grams", "kgrams", "ridge", known=True),
+    ShareLine("compressed", "compressive", "elastic-net"),
+    ShareLine("all 5-grams, L2", "kgrams", "ridge"),
+    ShareLine("all 5-grams, elastic net", "kgrams", "elastic-net"),
+    ShareLine("all 5-grams, L2, sums of known k-grams", "kgrams", "ridge", known=True),
 )
 
 

@@ -9,7 +9,7 @@ from textbench.flows.plots import style
 if TYPE_CHECKING:
     import numpy as np
 
-    from textbench.flows.papers.compressive.results import Order, Point
+    from textbench.flows.papers.compressive.results import Order, SharePoint
 
 TITLES = {"on_test": "tuned on test error, as published", "tuned": "tuned on training documents"}
 
@@ -33,7 +33,7 @@ def orders(found: "Sequence[Order]", path: Path) -> None:
         style.save(figure, path)
 
 
-def shares(found: "Mapping[str, Mapping[float, Point]]", path: Path) -> None:
+def shares(found: "Mapping[str, Mapping[float, SharePoint]]", path: Path) -> None:
     """Draw error by share of the training documents, a panel a tuning, a line a kind of features with its band."""
     with style.canvas(7.0, nrows=2, sharex=True, sharey=True) as (figure, axes):
         for axis, (tuning, title) in zip(axes, TITLES.items(), strict=True):

@@ -19,7 +19,7 @@ from textbench.flows.plots import published
 
 if TYPE_CHECKING:
     from textbench.flows.plan.cell import Cell
-    from textbench.flows.referee.ledger import Entry
+    from textbench.flows.referee.ledger import LedgerEntry
 
 TABLE = "cfl-2013/table-1"
 TUNED = (
@@ -80,7 +80,7 @@ def _is_honest(part: Done) -> bool:
     return part.part.request.protocol == "honest"
 
 
-def _published(home: Path, entry: "Entry") -> list[Any]:
+def _published(home: Path, entry: "LedgerEntry") -> list[Any]:
     """Return a row of the paper's table."""
     claim, found = entry.claim, entry.measured
     printed = claim.printed.value if claim.printed else None

@@ -141,7 +141,7 @@ def _corrected(tested: Sequence[tuple[str, float, float]]) -> list[Comparison]:
 
 
 @dataclass(frozen=True)
-class Point:
+class SharePoint:
     """A line of figure 4 at a share: by tuning the errors by draw; right: of a draw of all, by test document."""
 
     documents: int
@@ -158,7 +158,7 @@ class Point:
         return mean_interval(list(self.errors[tuning].values()))
 
 
-def lines(home: Path, figure: str) -> dict[str, dict[float, Point]]:
+def lines(home: Path, figure: str) -> dict[str, dict[float, SharePoint]]:
     """Return the lines of figure 4 by name and share, as far as their draws are there."""
     names = {(line.method, line.penalty, line.known): line.name for line in plans.LINES}
     draws: dict[tuple[str, float], list[dict[str, Any]]] = {}
@@ -170,10 +170,10 @@ def lines(home: Path, figure: str) -> dict[str, dict[float, Point]]:
         if params["share"] == 1:
             table = artifact.table("predictions")
             whole[place] = {t: table[t].to_numpy() == table["target"].to_numpy() for t in TUNINGS}
-    found: dict[str, dict[float, Point]] = {}
+    found: dict[str, dict[float, SharePoint]] = {}
     for (name, share), each in sorted(draws.items(), key=lambda item: item[0][1]):
         errors = {tuning: {one["draw"]: one[tuning]["error"] for one in each} for tuning in TUNINGS}
-        found.setdefault(name, {})[share] = Point(each[0]["documents"], errors, whole.get((name, share)))
+        found.setdefault(name, {})[share] = SharePoint(each[0]["documents"], errors, whole.get((name, share)))
     return {line.name: found[line.name] for line in plans.LINES if line.name in found}
 
 

@@ -92,7 +92,7 @@ def _seconds(timed: Done) -> dict[str, list[float]]:
 
 def figure_2(home: Path, timed: Done) -> Exhibit | None:
     """The one-word documents by the dCoT that the timed part has fitted; None where that is not stored."""
-    from textbench.flows.explain.terms import Question, ask
+    from textbench.flows.explain.terms import TermsQuestion, ask
     from textbench.tasks.storage.store import Store
 
     store = Store(home / "store", isolated=False)
@@ -102,7 +102,7 @@ def figure_2(home: Path, timed: Done) -> Exhibit | None:
     known = [
         word for word, terms in zip(PRINTED, _terms_of(list(PRINTED), store, cell), strict=True) if terms
     ]
-    question = Question(
+    question = TermsQuestion(
         known, cell.dataset, cell.method, N_TERMS, cell.request.rule, cell.protocol, cell.seed
     )
     columns = ask(question, store).columns

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from textbench.evaluation.claims.published import Claim, read_claims
-from textbench.flows.referee.measurement import Measurement, Results, over_seeds
+from textbench.flows.referee.measurement import FaithfulRuns, Measurement, over_seeds
 
 if TYPE_CHECKING:
     from textbench.flows.plan.derived import DerivedArtifact
@@ -44,7 +44,7 @@ def made(home: Path, *stages: str) -> "list[tuple[DerivedArtifact, Path]]":
     return [(p, store.folder(p.reference)) for p in sorted(found.values(), key=lambda piece: piece.seed)]
 
 
-def answers(results: Results) -> Callable[[Claim], Measurement | None]:
+def answers(results: FaithfulRuns) -> Callable[[Claim], Measurement | None]:
     """Return what answers a claim about one of `METRICS`: None while its artifacts are missing."""
     known = cache(lambda: figures(results.home))
 

@@ -15,7 +15,7 @@ from textbench.flows.papers import Exhibit, done
 from textbench.flows.papers.scdv import drawings, learned
 from textbench.flows.papers.scdv.answers import DATASET, PAPER, SUITE
 from textbench.flows.papers.scdv.results import (
-    Results,
+    SuiteResults,
     claims_of,
     figures,
     id_of,
@@ -60,14 +60,14 @@ def exhibits(home: Path) -> list[Exhibit]:
     parts = done(home, SUITE)
     claims = [claim for claim in read_claims() if claim.paper == PAPER and not claim.obstacle]
     has_any = any(part.found for part in parts)
-    results = Results(home, parts, {e.claim.id: e for e in ledger(home, claims)} if has_any else {})
+    results = SuiteResults(home, parts, {e.claim.id: e for e in ledger(home, claims)} if has_any else {})
     of_cells = [table_1(results), table_2(results), table_3(results), figure_4(results)]
     found = [*of_cells[:2], *learned.figure_3(home), of_cells[2], of_cells[3], *learned.others(home)]
     found += [table_7(results), honest(results)]
     return [exhibit for exhibit in found if exhibit is not None]
 
 
-def table_1(results: Results) -> Exhibit | None:
+def table_1(results: SuiteResults) -> Exhibit | None:
     """The paper's rows on 20 Newsgroups, published beside measured, with TF-IDF."""
     baseline = results.values(DATASET, BASELINE, "accuracy")
     rows, drawn = [], []
@@ -109,7 +109,7 @@ def table_1(results: Results) -> Exhibit | None:
     return Exhibit("table-1", "Table 1: 20 Newsgroups", caption, header, rows, draw)
 
 
-def _pairs(results: Results, name: str, method: str) -> list[float | None]:
+def _pairs(results: SuiteResults, name: str, method: str) -> list[float | None]:
     """Return published and measured means by rate, in turn."""
     found: list[float | None] = []
     for rate in RATES:
@@ -119,7 +119,7 @@ def _pairs(results: Results, name: str, method: str) -> list[float | None]:
     return found
 
 
-def table_2(results: Results) -> Exhibit | None:
+def table_2(results: SuiteResults) -> Exhibit | None:
     """Each group's precision and recall of BoW and SCDV, and whether they differ."""
     rows: list[list[Any]] = []
     panels: dict[str, list[drawings.ClassGain]] = {}
@@ -157,7 +157,7 @@ def table_2(results: Results) -> Exhibit | None:
     return Exhibit("table-2", "Table 2: groups", caption, header, rows, partial(drawings.differences, panels))
 
 
-def table_3(results: Results) -> Exhibit | None:
+def table_3(results: SuiteResults) -> Exhibit | None:
     """The results on Reuters with several labels a document, under the printed metrics and under those that fit."""
     rows, drawn = [], []
     names = list(dict.fromkeys(claim.method for claim in claims_of("table-3") if not claim.obstacle))
@@ -196,7 +196,7 @@ def table_3(results: Results) -> Exhibit | None:
     return Exhibit("table-3", "Table 3: Reuters, several labels", caption, header, rows, draw)
 
 
-def figure_4(results: Results) -> Exhibit | None:
+def figure_4(results: SuiteResults) -> Exhibit | None:
     """The accuracy over clusters, dimensions and threshold, one at a time."""
     rows, lines = [], []
     sentences = {claim.id: claim for claim in claims_of("figure-4")}
@@ -232,7 +232,7 @@ def _parameter(id_: str) -> str:
     return order.parameter if isinstance(order, Sweep) else ""
 
 
-def _swept(results: Results, order: Sweep) -> dict[float, list[float]]:
+def _swept(results: SuiteResults, order: Sweep) -> dict[float, list[float]]:
     """Return accuracies in percent by value of a parameter that alone is set, of the seeds that all values have."""
     from textbench.tasks import catalogue
 
@@ -249,7 +249,7 @@ def _swept(results: Results, order: Sweep) -> dict[float, list[float]]:
     return {x: [by_seed[s] for s in sorted(shared)] for x, by_seed in found.items() if shared}
 
 
-def table_7(results: Results) -> Exhibit | None:
+def table_7(results: SuiteResults) -> Exhibit | None:
     """The seconds of the timed part by stage, and what the features take in megabytes."""
     rows: list[list[Any]] = []
     for part in results.parts:
@@ -291,14 +291,14 @@ def table_7(results: Results) -> Exhibit | None:
 SIZES = {"feature-megabytes": "features stored", "sparsity-at-4-percent": "saved by sparse features"}
 
 
-def _timed_remarks(results: Results) -> str:
+def _timed_remarks(results: SuiteResults) -> str:
     timed = [part for part in results.parts if part.part.is_timed]
     n_timed = sum(bool(row.get("timed")) for part in timed for _, row in part.found)
     n_cells = sum(len(part.cells) for part in timed)
     return "" if n_timed == n_cells else f" {n_timed} of {n_cells} cells are timed so far."
 
 
-def honest(results: Results) -> Exhibit | None:
+def honest(results: SuiteResults) -> Exhibit | None:
     """The same rows when nothing reads the test texts, on five data sets."""
     names = {cell.method: None for part in results.parts for cell in part.cells if cell.protocol == "honest"}
     rows, found = [], {}

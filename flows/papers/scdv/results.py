@@ -14,16 +14,16 @@ from textbench.tasks.storage.store import Store
 
 if TYPE_CHECKING:
     from textbench.flows.plan.cell import Cell
-    from textbench.flows.referee.ledger import Entry
+    from textbench.flows.referee.ledger import LedgerEntry
 
 
 @dataclass(frozen=True)
-class Results:
+class SuiteResults:
     """What the suite has finished: rows by data set, method, protocol and seed, and the ledger by claim."""
 
     home: Path
     parts: Sequence[Done]
-    entries: "Mapping[str, Entry]"
+    entries: "Mapping[str, LedgerEntry]"
 
     def runs(self, dataset: str, method: str, protocol: str = "faithful") -> dict[int, dict[str, Any]]:
         """Return the rows of a method by seed."""
@@ -105,7 +105,7 @@ def is_of(claim: Claim, place: str, name: str, metric: str) -> bool:
     return (claim.place, claim.method, claim.metric_here) == (place, name, metric)
 
 
-def figures(values: Sequence[float], entry: "Entry | None") -> list[Any]:
+def figures(values: Sequence[float], entry: "LedgerEntry | None") -> list[Any]:
     """Return a figure, its interval and its number of runs: those that its claim is judged by, where it has any.
 
     They count recorded seeds beside the runs of this folder; without a claim a figure is the mean of `values`.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from textbench.flows.tables.words import counted
+from textbench.tasks.words import counted
 
 
 @pytest.mark.parametrize(
