@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PROCESSES ?= 2  # of the tests; each takes some 2 GB
 UV := uv==0.13.8
 AUDIT := pip-audit==2.10.1
 INSTALLED := $(VENV)/installed
@@ -12,7 +13,7 @@ quick: $(INSTALLED)
 	$(BIN)/textbench run quick
 
 test: $(INSTALLED)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(PROCESSES) --dist worksteal
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

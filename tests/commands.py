@@ -1,5 +1,6 @@
 """The command line as a process of its own, for tests that kill it, starve it or change its code."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -13,25 +14,35 @@ from typing import Any
 
 import psutil
 
+from tests.warm import PROJECT, Process
 from textbench.tasks.storage.definitions import ROOMS
 
-PROJECT = Path(__file__).resolve().parent.parent
+# Below the ports that the system hands out, a hundred for each process: what was found free stays free till used.
+PORTS = iter(range(10_000 + 100 * (os.getpid() % 200), 32_000))
 MAIN = "import sys; from textbench.flows.cli import main; sys.argv[0] = 'textbench'; main()"
+
+
+def environment(home: Path, project: Path, variables: Mapping[str, str] | None) -> dict[str, str]:
+    """Return the environment of a command."""
+    own = {"TEXTBENCH_HOME": str(home), "PYTHONPATH": str(project.parent), "COLUMNS": "200"}
+    return os.environ | own | dict(variables or {})
 
 
 def start(
     arguments: Sequence[str], home: Path, project: Path = PROJECT, variables: Mapping[str, str] | None = None
-) -> "subprocess.Popen[str]":
+) -> Process:
     """Start `textbench ARGUMENTS` from the code in `project`, with its results in `home`."""
-    environment = os.environ | {
-        "TEXTBENCH_HOME": str(home),
-        "PYTHONPATH": str(project.parent),
-        "COLUMNS": "200",
-    }
+    return Process(arguments, environment(home, project, variables), project)
+
+
+def start_cold(
+    arguments: Sequence[str], home: Path, variables: Mapping[str, str] | None = None
+) -> "subprocess.Popen[str]":
+    """Start `textbench ARGUMENTS` as a shell does: nothing is imported, output goes to pipes."""
     return subprocess.Popen(
         [sys.executable, "-c", MAIN, *arguments],
-        env=environment | dict(variables or {}),
-        cwd=project,
+        env=environment(home, PROJECT, variables),
+        cwd=PROJECT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         stdin=subprocess.DEVNULL,
@@ -48,7 +59,10 @@ def textbench(
 ) -> tuple[str, str]:
     """Run `textbench ARGUMENTS`, expect the exit code, and return what it printed: (output, errors)."""
     process = start(arguments, home, project, variables)
-    output, errors = process.communicate(timeout=600)
+    try:
+        output, errors = process.communicate(timeout=600)
+    finally:
+        process.kill()
     assert process.returncode == code, f"exit code {process.returncode}\n{output}\n{errors}"
     return output, errors
 
@@ -70,9 +84,11 @@ def rows_of(output: str) -> list[dict[str, Any]]:
 
 
 def free_port() -> int:
-    """Return a port on loopback that nobody listens to."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
+    """Return a port on loopback that nobody listens to, another at each call, in each of pytest's processes."""
+    for port in PORTS:
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+    raise RuntimeError("no port is free")
 
 
 def is_gone(pid: int) -> bool:

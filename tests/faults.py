@@ -8,14 +8,13 @@ import contextlib
 import json
 import os
 import sqlite3
-import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.commands import MAIN, rows_of
+from tests.commands import rows_of
+from tests.warm import Process
 
 PATIENCE = 300.0  # seconds that a process may take to come to the moment it is stopped at
 HOOK = """
@@ -60,19 +59,18 @@ class Faults:
         self.data.write_text(documents(60))
 
     def command(self, *arguments: str) -> list[str]:
-        """Return the command that runs two methods, one of them with a search, on small documents."""
+        """Return the arguments that run two methods, one of them with a search, on small documents."""
         asked = arguments or ("-m", "binary", "-m", "tfidf", "--trials", "2")
-        return [sys.executable, "-c", MAIN, "run", "--data", str(self.data), *asked, "--seed", "0", "--json"]
+        return ["run", "--data", str(self.data), *asked, "--seed", "0", "--json"]
 
     def start(
         self, command: Sequence[str], hold: str = "", variables: Mapping[str, str] | None = None
-    ) -> "subprocess.Popen[str]":
+    ) -> Process:
         """Start a command, in a folder of its own; it stops when it begins to write a path with `hold` in it."""
         if hold:
             (self.orders / "armed").touch()
         environment = os.environ | self.variables | {"FAULTS_HOLD": hold} | dict(variables or {})
-        pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        return subprocess.Popen(command, env=environment, cwd=self.work, stdin=subprocess.DEVNULL, **pipes)
+        return Process(command, environment, self.work)
 
     def run(
         self, *arguments: str, variables: Mapping[str, str] | None = None
@@ -83,7 +81,7 @@ class Faults:
         assert process.returncode == 0, f"exit code {process.returncode}\n{output}\n{errors}"
         return rows_of(output), errors
 
-    def wait_until_held(self, process: "subprocess.Popen[str] | None" = None) -> None:
+    def wait_until_held(self, process: Process | None = None) -> None:
         """Wait until a process stands at the moment it was told to stop at."""
         deadline = time.monotonic() + PATIENCE
         while not (self.orders / "held").exists():

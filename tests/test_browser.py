@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.commands import textbench
+from tests.commands import free_port, textbench
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (group dev)")
 expect = playwright.expect
@@ -39,7 +39,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A results folder in which everything is up, with a label-budget curve."""
     folder = tmp_path_factory.mktemp("browser")
     try:
-        textbench("up", home=folder)
+        textbench("up", "--port", str(free_port()), "--mlflow-port", str(free_port()), home=folder)
         textbench("curve", "-d", "r8", "-m", "binary", "--budgets", "50,200", "--draws", "2", home=folder)
         yield folder
     finally:

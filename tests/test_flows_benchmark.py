@@ -17,7 +17,8 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from tests.commands import PROJECT, copied, rows_of, start, textbench
+from tests.commands import copied, rows_of, start, start_cold, textbench
+from tests.warm import PROJECT
 from textbench.flows import benchmark as flow_module
 from textbench.flows.servers import prefect_server
 from textbench.flows.servers.prefect_server import folder
@@ -96,7 +97,7 @@ def test_a_row_has_every_field_and_honest_figures(first: list[dict[str, Any]]) -
 def test_a_cached_run_gives_the_same_rows_and_imports_no_slow_library(
     home: Path, first: list[dict[str, Any]]
 ) -> None:
-    output, errors = textbench(*TWO, home=home, variables={"PYTHONPROFILEIMPORTTIME": "1"})
+    output, errors = start_cold(TWO, home, {"PYTHONPROFILEIMPORTTIME": "1"}).communicate()
     again = rows_of(output)
     assert all(row["cached"] for row in again)
     assert [row | {"cached": False} for row in again] == first
@@ -338,7 +339,7 @@ def test_runs_are_written_again_when_the_database_is_gone(
 def test_output_that_nobody_reads_is_an_error_and_nothing_is_lost(
     home: Path, first: list[dict[str, Any]]
 ) -> None:
-    process = start(TWO, home)
+    process = start_cold(TWO, home)
     assert process.stdout is not None
     process.stdout.close()
     assert process.stderr is not None

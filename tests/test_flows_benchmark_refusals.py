@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import PROJECT, copied, textbench
+from tests.commands import copied, textbench
+from tests.warm import PROJECT
 from textbench.flows.plan.cell import plan
 from textbench.flows.plan.request import Request
 from textbench.tasks.catalogue import method, methods

@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from tests.commands import PROJECT, rows_of, textbench
+from tests.commands import rows_of, textbench
 from tests.plumbing import numbers
+from tests.warm import PROJECT
 from textbench.flows.cli import app
 from textbench.flows.run import dask_cluster
 from textbench.flows.run.dask_cluster import check_address, check_workers

@@ -146,11 +146,16 @@ def test_a_disk_that_fills_up_in_the_middle_of_a_write(faults: Faults) -> None:
     # In name spaces of its own the disk may be mounted, and is gone with the last process that has it.
     spaces = next((how for how in (["unshare", "-rm"], ["unshare", "-m"]) if may_mount(how)), None)
     assert spaces, "a small disk cannot be mounted here: neither user name spaces nor root"
-    process = faults.start(
-        [*spaces, "sh", "-c", script, "sh", "-", *faults.command("-m", "binary", "-m", "counts")]
+    command = [sys.executable, "-c", MAIN, *faults.command("-m", "binary", "-m", "counts")]
+    process = subprocess.run(
+        [*spaces, "sh", "-c", script, "sh", "-", *command],
+        env=os.environ | faults.variables,
+        cwd=faults.work,
+        capture_output=True,
+        text=True,
+        timeout=2 * PATIENCE,
+        check=True,
     )
-    output, errors = process.communicate(timeout=2 * PATIENCE)
-    assert process.returncode == 0, errors
     full = rows_of((faults.work / "full.out").read_text())
     assert (faults.work / "full.code").read_text().strip() == "1"
     for row in full:
@@ -158,7 +163,7 @@ def test_a_disk_that_fills_up_in_the_middle_of_a_write(faults: Faults) -> None:
         assert "TEXTBENCH_HOME" in row["error"]
     assert (faults.work / "left").read_text() == ""  # nothing half-written
     assert "Traceback" not in (faults.work / "full.err").read_text()
-    assert [(row["error"], row["cached"]) for row in rows_of(output)] == [(None, False)] * 2
+    assert [(row["error"], row["cached"]) for row in rows_of(process.stdout)] == [(None, False)] * 2
     database = faults.home / "mlflow.db"
     assert [status for _, status in cells_in(database)] == ["FINISHED", "FINISHED"]  # what failed was adopted
     assert unfinished_in(database) == []
@@ -285,8 +290,7 @@ def test_runs_wait_for_a_server_that_is_dead_or_slow_and_are_sent_once(
     before, tracking = faults.artifacts(), tmp_path / "tracking"
     start_mlflow(tracking, port)
     try:
-        send = [sys.executable, "-c", MAIN, "send"]
-        said = [faults.start(send, variables=address).communicate(timeout=PATIENCE) for _ in range(2)]
+        said = [faults.start(["send"], variables=address).communicate(timeout=PATIENCE) for _ in range(2)]
         assert said[0][0].startswith("sent 2 runs"), said
         assert said[1][0].startswith("no runs wait"), said
         rows, _ = faults.run(variables=address)

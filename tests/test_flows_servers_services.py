@@ -16,7 +16,7 @@ import pyarrow.parquet
 import pytest
 
 from tests import commands
-from tests.commands import rows_of
+from tests.commands import free_port, rows_of
 from textbench.flows.run.workspace import folder_tag
 from textbench.flows.servers import ports, services
 from textbench.tasks import InputError
@@ -71,7 +71,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A results folder in which everything is up, with one finished run."""
     folder = tmp_path_factory.mktemp("services")
     try:
-        textbench("up", "--nightly", "30 3 * * 1", home=folder)
+        at = ("--port", str(free_port()), "--mlflow-port", str(free_port()))
+        textbench("up", *at, "--nightly", "30 3 * * 1", home=folder)
         yield folder
     finally:
         textbench("down", home=folder)

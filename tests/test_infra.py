@@ -25,7 +25,8 @@ import pytest
 import yaml
 
 from infra import servers
-from tests.commands import PROJECT, eventually, is_gone, rows_of, start, textbench
+from tests.commands import eventually, free_port, is_gone, rows_of, start, textbench
+from tests.warm import PROJECT
 from textbench.flows.servers import ports
 from textbench.tasks import InputError
 
@@ -186,10 +187,7 @@ def settings() -> Iterator[dict[str, str]]:
         pytest.skip("PostgreSQL is not installed (Debian's package `postgresql`)")
     folder = Path(tempfile.mkdtemp(prefix="textbench-servers-"))
     folder.chmod(0o755)
-    listeners = {variable: ports.listen(ports.HOST, 0) for variable, _ in servers.PORTS.values()}
-    chosen = {variable: str(listener.getsockname()[1]) for variable, listener in listeners.items()}
-    for listener in listeners.values():
-        listener.close()
+    chosen = {variable: str(free_port()) for variable, _ in servers.PORTS.values()}
     variables = (
         SECRETS | chosen | {"TEXTBENCH_SERVERS": str(folder / "servers"), "AWS_DEFAULT_REGION": "us-east-1"}
     )
@@ -303,10 +301,9 @@ def test_a_sweep_outlives_the_death_of_the_database(
 ) -> None:
     command = ["run", "--data", str(documents), *SWEEP, "--json"]
     process = start(command, tmp_path, variables=client)
-    assert process.stderr is not None
-    for line in process.stderr:  # until the first cell is done, the others are not
-        if ": done" in line:
-            break
+    assert eventually(
+        lambda: any((tmp_path / "index").glob("*.json")), 600
+    )  # the first cell is done, the others not
     data = Path(settings["TEXTBENCH_SERVERS"]) / "postgres"
     postmaster = psutil.Process(int((data / "postmaster.pid").read_text().split()[0]))
     family = [postmaster, *postmaster.children(recursive=True)]

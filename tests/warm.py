@@ -1,0 +1,143 @@
+"""Commands as processes forked of one that has imported the slow libraries, which halves what a small run costs.
+
+That one has imported nothing of the project and not Prefect, which reads the environment when it is imported: these a
+command finds as in a process that was started for it.
+"""
+
+import contextlib
+import functools
+import gc
+import importlib
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parent.parent
+# What a run imports, or what that is made of.
+LIBRARIES = (
+    *(
+        "alembic",
+        "cryptography",
+        "docker",
+        "fastapi",
+        "graphviz",
+        "griffe",
+        "httpx",
+        "matplotlib.pyplot",
+        "mlflow",
+    ),
+    *(
+        "mlflow.store.tracking.sqlalchemy_store",
+        "opentelemetry.sdk.trace",
+        "pandas",
+        "pendulum",
+        "pyarrow.parquet",
+    ),
+    *("rich", "sklearn.metrics", "sklearn.svm", "sqlalchemy.orm", "typer", "websockets"),
+)
+SOURCE = "import sys; from tests.warm import fork; fork(int(sys.argv[1])); from textbench.flows.cli import main; main()"
+ENVIRONMENT = dict(os.environ)  # of all tests; each may change its own
+
+
+class Process:
+    """`textbench ARGUMENTS` in this environment and folder, used as a `subprocess.Popen`; its output goes to files."""
+
+    def __init__(self, arguments: Sequence[str], environment: Mapping[str, str], folder: Path) -> None:
+        asked, self._output, self._errors = (tempfile.TemporaryFile("w+", encoding="utf-8") for _ in "123")  # noqa: SIM115
+        told, tell = os.pipe()
+        self._told = os.fdopen(told, "rb", buffering=0)
+        with asked, os.fdopen(tell, "wb"):
+            json.dump([["textbench", *arguments], dict(environment), str(folder)], asked)
+            asked.seek(0)
+            fds = [asked.fileno(), self._output.fileno(), self._errors.fileno(), tell]
+            socket.send_fds(_connection(), [b"."], fds)
+        self.pid = int(self._told.readline())
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        """Return the exit code, or None while it runs."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.wait(0)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Return the exit code, or minus the signal that ended it. Raises TimeoutExpired."""
+        if self.returncode is None:
+            if not select.select([self._told], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired("textbench", timeout or 0)
+            self.returncode = int(self._told.readline())
+        return self.returncode
+
+    def communicate(self, timeout: float | None = None) -> tuple[str, str]:
+        """Return its output and its errors when it has ended. Raises TimeoutExpired."""
+        self.wait(timeout)
+        for file in (self._output, self._errors):
+            file.seek(0)
+        with self._output, self._errors:
+            return self._output.read(), self._errors.read()
+
+    def send_signal(self, number: int) -> None:
+        """Send it a signal, unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """Kill it, unless it has ended."""
+        self.send_signal(signal.SIGKILL)
+
+
+@functools.cache
+def _connection() -> socket.socket:
+    """Start the process that commands are forked of; it ends when nobody is connected to it any more."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        command, fd = [sys.executable, "-c", SOURCE, str(theirs.fileno())], theirs.fileno()
+        subprocess.Popen(command, cwd=PROJECT, env=ENVIRONMENT, pass_fds=[fd], stdin=subprocess.DEVNULL)
+    return ours
+
+
+def fork(fd: int) -> None:
+    """Import the libraries, and return in a new process for every command that is asked for."""
+    for library in LIBRARIES:
+        importlib.import_module(library)
+    gc.freeze()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that wait
+    connection = socket.socket(fileno=fd)
+    while fds := socket.recv_fds(connection, 1, 4)[1]:
+        if not os.fork():
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            connection.close()
+            *given, tell = fds
+            if not (pid := os.fork()):
+                os.close(tell)
+                _become(*given)
+                return
+            os.write(tell, f"{pid}\n".encode())
+            code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+            os.write(tell, f"{code}\n".encode())
+            os._exit(0)
+        for fd in fds:
+            os.close(fd)
+    os._exit(0)
+
+
+def _become(asked: int, output: int, errors: int) -> None:
+    """Take on the arguments, the environment and the folder that are asked for, and write to these files."""
+    with os.fdopen(asked) as stream:
+        sys.argv, environment, folder = json.load(stream)
+    for fd, stream_fd in ((output, 1), (errors, 2)):
+        os.dup2(fd, stream_fd)
+        os.close(fd)
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(folder)
+    sys.path[:0] = environment["PYTHONPATH"].split(os.pathsep)
+    with contextlib.suppress(ImportError):
+        importlib.import_module("sitecustomize")  # as an interpreter that starts
