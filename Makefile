@@ -1,8 +1,8 @@
-# make quick: install and run a first comparison.  make test: the whole test suite.
+# make quick: install and run a first comparison.  make test: the whole test suite, in PROCESSES processes.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PROCESSES ?= 2  # of the tests; each takes some 2 GB
+PROCESSES ?= 2
 UV := uv==0.13.8
 AUDIT := pip-audit==2.10.1
 INSTALLED := $(VENV)/installed
