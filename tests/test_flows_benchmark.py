@@ -17,7 +17,7 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from tests.commands import copied, rows_of, start, start_cold, textbench
+from tests.commands import copied, eventually, rows_of, start, start_cold, textbench
 from tests.warm import PROJECT
 from textbench.flows import benchmark as flow_module
 from textbench.flows.servers import prefect_server
@@ -61,6 +61,12 @@ def new_home(home: Path, first: list[dict[str, Any]], tmp_path: Path) -> Path:
             database.execute(f"DELETE FROM {table}")
         database.execute("DELETE FROM experiments WHERE experiment_id > 0")
     return folder
+
+
+@pytest.fixture
+def same_home(home: Path, first: list[dict[str, Any]], tmp_path: Path) -> Path:
+    """A results folder with the same results."""
+    return Path(shutil.copytree(home, tmp_path / "same", ignore=shutil.ignore_patterns("prefect")))
 
 
 def tracked(home: Path) -> list[tuple[str, str]]:
@@ -108,14 +114,6 @@ def test_a_cached_run_gives_the_same_rows_and_imports_no_slow_library(
     assert not imported & {"mlflow", "sklearn", "gensim", "optuna"}
 
 
-def test_two_clean_folders_give_identical_metrics(
-    first: list[dict[str, Any]], new_home: Path, server: dict[str, str]
-) -> None:
-    rows = rows_of(textbench(*TWO, home=new_home, variables=server)[0])
-    assert metrics_of(rows) == metrics_of(first)
-    assert not any(row["cached"] for row in rows)
-
-
 def test_fresh_computes_again_and_keeps_the_older_run(home: Path, first: list[dict[str, Any]]) -> None:
     before = tracked(home)
     rows = rows_of(textbench("run", "--method", "binary", "--seed", "0", "--fresh", "--json", home=home)[0])
@@ -124,50 +122,40 @@ def test_fresh_computes_again_and_keeps_the_older_run(home: Path, first: list[di
     assert len(tracked(home)) == len(before) + 1
 
 
-def test_trials_begin_with_the_defaults_and_repeat_nothing(home: Path, first: list[dict[str, Any]]) -> None:
-    command = ("run", "--method", "tfidf", "--seed", "0", "--json", "--trials")
-    two = rows_of(textbench(*command, "2", home=home)[0])
-    trials = created(home, "trial")
-    three = rows_of(textbench(*command, "3", home=home)[0])
-    assert {key: when for key, when in created(home, "trial").items() if key in trials} == trials
-    for row, n_trials in ((two[0], 2), (three[0], 3)):
-        assert row["trials"] == n_trials
-        assert row["metrics"]["accuracy"] > 0.96
-
-
 def test_changed_code_recomputes_its_method_alone_and_a_docstring_nothing(
-    tmp_path: Path, new_home: Path, server: dict[str, str]
+    same_home: Path, tmp_path: Path, server: dict[str, str]
 ) -> None:
-    copy = copied(tmp_path)
+    project = copied(tmp_path)
 
     def cached() -> dict[str, bool]:
-        rows = rows_of(textbench(*TWO, home=new_home, project=copy, variables=server)[0])
+        rows = rows_of(textbench(*TWO, home=same_home, project=project, variables=server)[0])
         return {row["method"]: row["cached"] for row in rows}
 
-    assert cached() == {"binary": False, "lsi": False}
-    method = copy / "featurizers" / "lsi.py"
-    method.write_text(method.read_text().replace('"""', '"""Said differently: ', 1) + "\n# A comment.\n")
-    assert cached() == {"binary": True, "lsi": True}
-    shared = created(new_home, "ingest") | created(new_home, "vectorize")
+    method = project / "featurizers" / "lsi.py"
     source = method.read_text()
-    method.write_text(source + "\nEXTRA = 1\n")
+    comments = source.replace('"""', '"""Said differently: ', 1) + "\n# A comment.\n"
+    method.write_text(f"{comments}\nNOBODYS = 1\n")
     assert cached() == {"binary": True, "lsi": True}
+    shared = created(same_home, "ingest") | created(same_home, "vectorize")
     changed = source.replace("    return Lsi(", "    assert True\n    return Lsi(", 1)
     assert changed != source
     method.write_text(changed)
     assert cached() == {"binary": True, "lsi": False}
-    assert created(new_home, "ingest") | created(new_home, "vectorize") == shared
+    assert created(same_home, "ingest") | created(same_home, "vectorize") == shared
 
 
-def test_killed_at_ten_random_moments_it_goes_on_where_it_stopped(
+def test_killed_at_five_random_moments_it_goes_on_where_it_stopped(
     home: Path, first: list[dict[str, Any]], new_home: Path, server: dict[str, str]
 ) -> None:
+    """A moment is when so many more files are there."""
     command = ("run", "-m", "binary", "-m", "counts", "-m", "frequency", "-m", "lsi", "--seed", "0", "--json")
     moments = random.Random(20)
     finished: dict[str, float] = {}
-    for _ in range(10):
+    for _ in range(5):
+        wanted = n_files(new_home) + moments.randint(1, 25)
         process = start(command, new_home, variables=server)
-        time.sleep(moments.uniform(1, 9))
+        while n_files(new_home) < wanted and process.poll() is None:
+            time.sleep(0.005)
         process.kill()
         process.communicate()
         now = created(new_home, "evaluate")
@@ -182,6 +170,10 @@ def test_killed_at_ten_random_moments_it_goes_on_where_it_stopped(
     assert len(now) == 4
     assert not list((new_home / "store" / "tmp").glob("*"))
     assert unfinished(server["PREFECT_API_URL"]) == []
+
+
+def n_files(home: Path) -> int:
+    return sum(len(names) for _, _, names in os.walk(home / "store"))
 
 
 def unfinished(api_url: str) -> list[str]:
@@ -218,7 +210,7 @@ def test_an_interrupted_run_stops_soon_and_says_how_to_go_on(
     first: list[dict[str, Any]], new_home: Path, server: dict[str, str]
 ) -> None:
     process = start(("run", "--seeds", "3"), new_home, variables=server)
-    time.sleep(9)
+    assert eventually(lambda: bool(created(new_home, "vectorize")))
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 130
@@ -281,7 +273,7 @@ def test_a_method_that_fails_fails_alone_and_says_why(
     for name, body in METHODS.items():
         (tmp_path / f"{name}.py").write_text(METHOD.replace("BODY", body))
         arguments += ["--method", str(tmp_path / f"{name}.py")]
-    limits = ("--time-limit", "25", "--memory-limit", "1500")
+    limits = ("--time-limit", "12", "--memory-limit", "1500")
     output, _ = textbench(*TWO, *arguments, *limits, home=home, code=1)
     errors = {row["method"]: row["error"] for row in rows_of(output)}
     assert errors["binary"] is None
@@ -289,7 +281,7 @@ def test_a_method_that_fails_fails_alone_and_says_why(
     assert "RuntimeError: no luck \\udc80 today" in errors["raising"]
     assert "training features hold 10970 values that are NaN or infinite" in errors["undefined"]
     assert "must have shape (5485, 'any number'), got (3, 2)" in errors["misshapen"]
-    assert "time limit of 25 s" in errors["slow"]
+    assert "time limit of 12 s" in errors["slow"]
     assert "memory limit of 1500 MB" in errors["greedy"]
     statuses = [status for _, status in tracked(home)]
     assert statuses.count("FAILED") == len(METHODS)
@@ -324,16 +316,16 @@ def test_a_run_deleted_in_mlflow_is_written_again(home: Path, first: list[dict[s
 
 
 def test_runs_are_written_again_when_the_database_is_gone(
-    first: list[dict[str, Any]], new_home: Path, server: dict[str, str]
+    first: list[dict[str, Any]], same_home: Path, server: dict[str, str]
 ) -> None:
-    command = ("run", "-m", "binary", "--seed", "0", "--json")
-    before = rows_of(textbench(*command, home=new_home, variables=server)[0])[0]
-    (new_home / "mlflow.db").unlink()
-    after = rows_of(textbench(*command, home=new_home, variables=server)[0])[0]
-    assert after["cached"]
-    assert after["metrics"] == before["metrics"]
-    assert after["run_id"] != before["run_id"]
-    assert [status for _, status in tracked(new_home)] == ["FINISHED"]
+    (same_home / "mlflow.db").unlink()
+    (row,) = rows_of(
+        textbench("run", "-m", "binary", "--seed", "0", "--json", home=same_home, variables=server)[0]
+    )
+    assert row["cached"]
+    assert row["metrics"] == first[0]["metrics"]
+    assert row["run_id"] != first[0]["run_id"]
+    assert [status for _, status in tracked(same_home)] == ["FINISHED"]
 
 
 def test_output_that_nobody_reads_is_an_error_and_nothing_is_lost(
@@ -349,15 +341,27 @@ def test_output_that_nobody_reads_is_an_error_and_nothing_is_lost(
     assert all(row["cached"] for row in rows_of(textbench(*TWO, home=home)[0]))
 
 
-@pytest.mark.parametrize("harm", ["altered", "truncated", "missing", "without meta", "index lost"])
-def test_a_damaged_result_is_noticed_and_made_again(
-    home: Path, first: list[dict[str, Any]], harm: str
+@pytest.mark.parametrize(
+    "harms", [("altered", "missing"), ("truncated", "without meta"), ("", "index lost")], ids=", ".join
+)
+def test_damaged_results_are_noticed_and_made_again(
+    home: Path, first: list[dict[str, Any]], harms: tuple[str, str]
 ) -> None:
     runs = tracked(home)
-    row = first[1]
-    for path in (home / "index").glob("*.json"):
-        if json.loads(path.read_text())["run_id"] == row["run_id"]:
-            break
+    cells = {json.loads(path.read_text())["method"]: path for path in (home / "index").glob("*.json")}
+    paths = [cells[row["method"]] for row in first]
+    run_ids = [json.loads(path.read_text())["run_id"] for path in paths]
+    for path, harm in zip(paths, harms, strict=True):
+        do_harm(home, path, harm)
+    output, errors = textbench(*TWO, home=home)
+    assert metrics_of(rows_of(output)) == metrics_of(first)
+    assert [row["run_id"] for row in rows_of(output)] == run_ids
+    assert tracked(home) == runs
+    assert errors.count("damaged or incomplete") == (0 if "index lost" in harms else 2)
+
+
+def do_harm(home: Path, path: Path, harm: str) -> None:
+    """Damage what is stored of the cell with this row in the index."""
     scores = home / "store" / "evaluate" / path.stem / "scores.npy"
     if harm == "altered":
         content = scores.read_bytes()
@@ -368,14 +372,8 @@ def test_a_damaged_result_is_noticed_and_made_again(
         scores.unlink()
     elif harm == "without meta":
         (scores.parent / "meta.json").unlink()
-    else:
+    elif harm == "index lost":
         path.write_text("{")
-    output, errors = textbench(*TWO, home=home)
-    assert metrics_of(rows_of(output)) == metrics_of(first)
-    assert [row["run_id"] for row in rows_of(output)][1] == row["run_id"]
-    assert tracked(home) == runs
-    if harm != "index lost":
-        assert errors.count("damaged or incomplete") == 1
 
 
 def test_an_upstream_artifact_that_is_gone_is_made_again(home: Path, first: list[dict[str, Any]]) -> None:
@@ -384,25 +382,6 @@ def test_an_upstream_artifact_that_is_gone_is_made_again(home: Path, first: list
     command = ("run", "--method", "frequency", "--seed", "0", "--json")
     rows = rows_of(textbench(*command, home=home)[0])
     assert rows[0]["error"] is None
-
-
-def test_a_full_disk_fails_the_cell_with_a_clear_line(
-    first: list[dict[str, Any]], new_home: Path, server: dict[str, str]
-) -> None:
-    store = new_home / "store"
-    store.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", store], capture_output=True)
-    if mounted.returncode:
-        pytest.skip("mounting a small disk needs root")
-    try:
-        command = ("run", "--method", "binary", "--seed", "0", "--json")
-        output, _ = textbench(*command, home=new_home, code=1, variables=server)
-        left = [path for path in store.rglob("*") if path.is_file() and "vectorize" in str(path)]
-    finally:
-        subprocess.run(["umount", store], check=True)
-    assert "No space left on device" in rows_of(output)[0]["error"]
-    assert "TEXTBENCH_HOME" in rows_of(output)[0]["error"]
-    assert not [path for path in left if path.suffix != ".lock"]
 
 
 def test_an_unreachable_tracking_server_stops_the_run_before_it_computes(
@@ -422,7 +401,7 @@ def test_a_dry_run_lists_the_cells_and_computes_nothing(home: Path, first: list[
         ("binary", 0), ("binary", 1), ("tfidf-log2", 0), ("tfidf-log2", 1),
     ]  # fmt: skip
     assert cells[0]["estimated_seconds"] == 0
-    assert cells[1]["estimated_seconds"] > 1
+    assert cells[1]["estimated_seconds"] > 0
     assert cells[2]["estimated_seconds"] is None
 
 

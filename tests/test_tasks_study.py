@@ -151,6 +151,17 @@ def _journal(path: Path) -> list[tuple[Any, ...]]:
     return [(trial.state.name, trial.params, trial.value, trial.user_attrs.get("error")) for trial in trials]
 
 
+def test_a_longer_search_repeats_nothing(made: dict[str, Any], tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    created = []
+    for n in (4, 12):
+        assert len(choice(store, study(made, trials=n))["trials"]) == n
+        metas = (tmp_path / "store" / "trial").glob("*/meta.json")
+        created.append({path: read_meta(path)["created"] for path in metas})
+    assert created[0]
+    assert created[0].items() < created[1].items()
+
+
 def test_the_journal_holds_every_trial(alone: tuple[Store, dict[str, Any]]) -> None:
     store, found = alone
     (path,) = (store.root.parent / "studies").glob("*.log")
