@@ -13,7 +13,7 @@ import pytest
 
 from textbench.flows import benchmark, label_budget, retrieval
 from textbench.flows.plan.base_cell import BaseCell
-from textbench.flows.plan.cell import RankingCell
+from textbench.flows.plan.cell import Cell
 from textbench.flows.plan.request import Request
 from textbench.flows.results.index import Index
 from textbench.flows.results.rankings import RankingCell as Ranking
@@ -144,7 +144,7 @@ def cells_of(name: str) -> list[BaseCell]:
         for i in (1, 2, 3)
     ]
     return [
-        RankingCell("d", "m", "honest", i, 0, references(i), "linear-svm", request)
+        Cell("d", "m", "honest", i, 0, references(i), "linear-svm", request)
         for i, request in enumerate(asked)
     ]
 
