@@ -66,7 +66,7 @@ def planned_once() -> Iterator[None]:
         return planned
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("textbench.flows.plan.cell.plan", kept(plan))
+        patch.setattr("textbench.flows.papers.plan", kept(plan))
         yield
 
 

@@ -106,7 +106,7 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(made_runs, "Store", partial(Store, isolated=False))
-        patch.setattr("textbench.flows.plan.cell.plan", planned)
+        patch.setattr("textbench.flows.papers.plan", planned)
         empty_record(patch, tmp_path_factory.mktemp("record"))
         yield
 

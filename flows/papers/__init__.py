@@ -10,16 +10,23 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from textbench.flows.plan.cell import Cell, plan
 from textbench.flows.plan.request import Request
+from textbench.flows.plan.suites import Part, parts
+from textbench.flows.results.index import Index
 from textbench.flows.tables.formats import to_csv
 from textbench.flows.tables.table import Datum, Table
 from textbench.tasks.storage.files import read_json, whole, write_json
-
-if TYPE_CHECKING:
-    from textbench.flows.plan.cell import Cell
-    from textbench.flows.plan.suites import Part
+from textbench.tasks.tracking.tracker import (
+    KIND_TAG,
+    REPORTS,
+    Tracker,
+    TrackingError,
+    git_commit,
+    read_settings,
+)
 
 RECORD = "mlflow.json"  # which pictures and tables of a suite MLflow has
 
@@ -54,9 +61,9 @@ class Done:
     The row of `n_earlier` of them is that of the same request under earlier code.
     """
 
-    part: "Part"
-    cells: "Sequence[Cell]"
-    found: "Sequence[tuple[Cell, dict[str, Any]]]"
+    part: Part
+    cells: Sequence[Cell]
+    found: Sequence[tuple[Cell, dict[str, Any]]]
     n_earlier: int = 0
 
     @property
@@ -74,9 +81,6 @@ class Done:
 
 def done(home: Path, suite: str) -> list[Done]:
     """Return the parts of a suite with what of them is finished; keys are worked out and nothing is computed."""
-    from textbench.flows.plan.cell import plan
-    from textbench.flows.plan.suites import parts
-    from textbench.flows.results.index import Index
 
     index = Index(home)
     rows = sorted(index.rows(), key=lambda row: row["created"])
@@ -134,15 +138,6 @@ def _write(folder: Path, exhibit: Exhibit) -> list[Path]:
 
 def _log(home: Path, suite: str, paths: Sequence[Path]) -> str:
     """Log the files as artifacts of an MLflow run, unless it has these very files; return a line on that."""
-    from textbench.tasks.tracking.tracker import (
-        KIND_TAG,
-        REPORTS,
-        Tracker,
-        TrackingError,
-        git_commit,
-        read_settings,
-    )
-
     tracker = Tracker(read_settings(home))
     digest = hashlib.sha256(b"\0".join(path.read_bytes() for path in paths)).hexdigest()
     about = {"sha256": digest, "tracking_uri": tracker.settings.tracking_uri}

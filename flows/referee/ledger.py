@@ -36,6 +36,7 @@ from textbench.evaluation.claims.verdicts import (
     settle,
 )
 from textbench.flows.plan.request import BenchmarkRequest
+from textbench.flows.referee import recorded_audits
 from textbench.flows.referee.measurement import (
     MEGABYTES,
     SAVED,
@@ -46,9 +47,13 @@ from textbench.flows.referee.measurement import (
 )
 from textbench.flows.referee.recorded import with_recorded
 from textbench.flows.results.metric_names import KNOWN
-from textbench.tasks import InputError, catalogue
+from textbench.flows.results.runs import Run
+from textbench.tasks import InputError, audit, catalogue, ingest
+from textbench.tasks.sources import archives
 from textbench.tasks.storage.definitions import PROJECT
 from textbench.tasks.storage.isolate import CellError
+from textbench.tasks.storage.store import Store
+from textbench.tasks.tracking.tracker import git_commit
 
 MEASURED = PROJECT / "evaluation" / "measured.csv"
 COLUMNS = (
@@ -158,15 +163,10 @@ def judge(claim: Claim, measured: Measurement, claims: Mapping[str, Claim]) -> V
 
 def _ceilings(home: Path, dataset: str) -> Mapping[str, float]:
     """Return a data set's ceilings by metric: from its audit, or without its archive from the recorded one."""
-    from textbench.tasks import audit, ingest
-    from textbench.tasks.sources import archives
-    from textbench.tasks.storage.store import Store
 
     store, reference = Store(home / "store"), audit.reference(ingest.reference(dataset))
     if not store.has(reference) and not archives.are_here(catalogue.dataset(dataset).load().SHA256):
-        from textbench.flows.referee.recorded_audits import recorded
-
-        known = recorded().get(dataset)
+        known = recorded_audits.recorded().get(dataset)
         return dict(known["audit"]["ceilings"]) if known else {}
     try:
         return dict(store.open(reference).json("audit")["ceilings"])
@@ -293,9 +293,6 @@ def record(home: Path, entries: Iterable[LedgerEntry]) -> int:
 
 
 def _record(home: Path, claim: Claim, found: Measurement) -> dict[str, str]:
-    from textbench.flows.results.runs import Run
-    from textbench.tasks.storage.store import Store
-    from textbench.tasks.tracking.tracker import git_commit
 
     def text(value: float | None) -> str:
         return "" if value is None else repr(round(value, 6))

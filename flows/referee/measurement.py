@@ -22,16 +22,18 @@ from textbench.evaluation.claims.published import (
 )
 from textbench.evaluation.claims.verdicts import Comparison
 from textbench.evaluation.metrics.multilabel import is_of_several_labels
+from textbench.evaluation.statistics.intervals import mean_interval
+from textbench.evaluation.statistics.significance import bootstrap, difference
+from textbench.evaluation.statistics.sufficient_statistics import SufficientStatistics, class_tally, mean_of
 from textbench.flows.plan import papers
 from textbench.flows.plan.corpora import newest
 from textbench.flows.results.index import Index
-from textbench.flows.results.runs import is_whole
+from textbench.flows.results.predictions import is_several, labels, predictions, tally, testable
+from textbench.flows.results.runs import Run, is_whole
 from textbench.tasks import InputError, catalogue
 
 if TYPE_CHECKING:
     import pyarrow
-
-    from textbench.evaluation.statistics.sufficient_statistics import SufficientStatistics
 
 Row = Mapping[str, Any]
 Runs = Mapping[int, Row]
@@ -147,8 +149,6 @@ class FaithfulRuns:
         return {module.PAPER: module.answers(self) for module in papers.modules("answers")}
 
     def _figure(self, claim: Claim) -> Measurement | None:
-        from textbench.flows.results.predictions import is_several, tally, testable
-
         runs, metric = self.runs(claim), claim.metric_here or ""
         rows = [row for row in runs.values() if metric in row["metrics"]]
         if not rows:
@@ -179,9 +179,7 @@ class FaithfulRuns:
         rows = [*own.values(), *base.values()]
         return _bootstrapped(claim, [first, second], claim.scale * first.value, rows, basis)
 
-    def _rates(self, claim: Claim, rows: Sequence[Row]) -> "SufficientStatistics":
-        from textbench.evaluation.statistics.sufficient_statistics import class_tally, mean_of
-        from textbench.flows.results.predictions import labels
+    def _rates(self, claim: Claim, rows: Sequence[Row]) -> SufficientStatistics:
 
         assert claim.class_rate is not None
         rate, name = claim.class_rate
@@ -194,23 +192,17 @@ class FaithfulRuns:
 
     def _predictions(self, row: Row) -> "pyarrow.Table":
         """Return a run's predictions; many claims read the same."""
-        from textbench.flows.results.predictions import predictions
-
         if row["key"] not in self._tables:
             self._tables[row["key"]] = predictions(self.home, row)
         return self._tables[row["key"]]
 
     def _class_names(self, row: Row) -> list[str]:
-        from textbench.flows.results.runs import Run
-
         if row["dataset"] not in self._names:
             self._names[row["dataset"]] = Run(self.home, row).open("corpus").json("corpus")["target_names"]
         return self._names[row["dataset"]]
 
     def _size(self, claim: Claim) -> Measurement | None:
         """Megabytes (10^6 bytes) of the features of all documents, or percent saved against dense float32 arrays."""
-        from textbench.flows.results.runs import Run
-
         # Features that were tuned are not those of the published settings.
         rows, values = list(self.runs(claim, is_tuned=False).values()), []
         for row in rows:
@@ -228,8 +220,6 @@ class FaithfulRuns:
 
     def _seconds(self, claim: Claim, claims: Mapping[str, Claim]) -> Measurement | None:
         """The ratio of two methods' seconds in one stage, or part, of one timed run, the geometric mean over seeds."""
-        from textbench.evaluation.statistics.intervals import mean_interval
-
         judged, stage = published(claim, claims), SECONDS[claim.metric]
         if judged is None or judged[1] is None:
             return None
@@ -302,8 +292,6 @@ class FaithfulRuns:
 
 def over_seeds(values: Sequence[float], rows: Sequence[Row]) -> Measurement:
     """Return the mean of a figure, in the claim's unit and one value a row, with Student's t interval over seeds."""
-    from textbench.evaluation.statistics.intervals import mean_interval
-
     by_seed = sorted(zip(rows, values, strict=True), key=lambda pair: pair[0]["seed"])
     mean, half = mean_interval(values)
     low, high = (None, None) if math.isnan(half) else (mean - half, mean + half)
@@ -312,11 +300,9 @@ def over_seeds(values: Sequence[float], rows: Sequence[Row]) -> Measurement:
 
 
 def _bootstrapped(
-    claim: Claim, tallies: "Sequence[SufficientStatistics]", value: float, rows: Sequence[Row], basis: str
+    claim: Claim, tallies: Sequence[SufficientStatistics], value: float, rows: Sequence[Row], basis: str
 ) -> Measurement:
     """Judge a tally, or its difference to a second one, by the percentile interval over test documents."""
-    from textbench.evaluation.statistics.significance import bootstrap, difference
-
     signs = [1, -1][: len(tallies)]
     whole = sum(sign * tally.value for sign, tally in zip(signs, tallies, strict=True))
     found = difference(whole, bootstrap(tallies) @ signs)

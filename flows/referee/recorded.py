@@ -12,6 +12,9 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from textbench.flows.plan.cell import plan
+from textbench.flows.plan.derived import plan_derived
+from textbench.flows.plan.request import DerivedRequest, Request
 from textbench.flows.referee.measurement import Measurement, Row, over_seeds
 
 
@@ -52,8 +55,6 @@ def _key_now(row: Row, seed: int) -> str:
 
 @cache
 def _cell_key(asked: str, seed: int) -> str:
-    from textbench.flows.plan.cell import plan
-    from textbench.flows.plan.request import Request
 
     (cell,) = plan(replace(Request(**json.loads(asked)), seeds=[seed]))
     return cell.key
@@ -61,8 +62,6 @@ def _cell_key(asked: str, seed: int) -> str:
 
 @cache
 def _piece_key(dataset: str, method: str, paper: str, stage: str, seed: int) -> str:
-    from textbench.flows.plan.derived import plan_derived
-    from textbench.flows.plan.request import DerivedRequest
 
     asked = DerivedRequest([dataset], [method], [seed], "faithful", paper=paper, pieces=[stage])
     (piece,) = plan_derived(asked)

@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from textbench.evaluation.claims.verdicts import KINDS
 from textbench.flows.referee.held import counts, held
+from textbench.flows.referee.ledger import LedgerEntry
 from textbench.flows.report import (
     audits,
     boards,
@@ -31,9 +31,6 @@ from textbench.flows.results.summary import higher, mean_over, on_seeds
 from textbench.flows.results.winner import the_others
 from textbench.flows.tables.table import LOCAL, RECORDED, Table, slug
 from textbench.tasks.words import counted
-
-if TYPE_CHECKING:
-    from textbench.flows.referee.ledger import LedgerEntry
 
 SEVERAL = 3  # boards, up to which each is answered in the summary
 NEAR = 0.02  # of the best figure: what is worth a look if it is cheaper
@@ -63,7 +60,7 @@ class Chapter:
     sections: Sequence[Section] = field(default_factory=tuple)
 
 
-def chapters(evidence: Evidence, entries: "Sequence[LedgerEntry] | None" = None) -> list[Chapter]:
+def chapters(evidence: Evidence, entries: Sequence[LedgerEntry] | None = None) -> list[Chapter]:
     """Return the chapters of a report.
 
     With the entries of the ledger of claims it has the papers, and all that the repository records; without it has
@@ -304,7 +301,7 @@ def _cost_answer(board: Board) -> str | None:
     )
 
 
-def _papers(entries: "Sequence[LedgerEntry]", remade: Sequence[exhibits.Shown]) -> Chapter:
+def _papers(entries: Sequence[LedgerEntry], remade: Sequence[exhibits.Shown]) -> Chapter:
     n_of = Counter(entry.verdict.kind for entry in entries)
     listed = ", ".join(f"{n_of[kind]} {kind}" for kind in KINDS if n_of[kind])
     n_here, n_kept = (sum(bool(getattr(e, which)) for e in entries) for which in ("fresh", "recorded"))
@@ -350,7 +347,7 @@ def _exhibits(remade: Sequence[exhibits.Shown]) -> list[Section]:
 def _made(
     evidence: Evidence,
     boards_here: Sequence[Board],
-    entries: "Sequence[LedgerEntry] | None",
+    entries: Sequence[LedgerEntry] | None,
     searched: Sequence[search.Run],
 ) -> Chapter:
     found, kept = audits.known(evidence, others=entries is not None), _kept(boards_here, entries)
@@ -383,7 +380,7 @@ def _made(
     return Chapter("made", "How was each number made?", answer, sections=sections)
 
 
-def _kept(boards_here: Sequence[Board], entries: "Sequence[LedgerEntry] | None") -> list[Table]:
+def _kept(boards_here: Sequence[Board], entries: Sequence[LedgerEntry] | None) -> list[Table]:
     """Return how the recorded numbers of a report were made: all with the claims, else those of its leaderboards."""
     if entries is not None:
         tables = [provenance.recorded(entries), recorded.made(None)]

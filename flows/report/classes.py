@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from textbench.evaluation.statistics.significance import holm, mcnemar_exact
 from textbench.flows.report.boards import Board
 from textbench.flows.report.evidence import Evidence, Row, known
+from textbench.flows.results.predictions import is_several, predictions
 from textbench.flows.results.winner import LEVEL, runs_of
 from textbench.flows.tables.table import LOCAL, Datum, Table, number
 from textbench.tasks import InputError
@@ -35,8 +37,6 @@ def table(evidence: Evidence, board: Board) -> Table | None:
     Holm-corrected over the classes. None where fewer than two methods are in the store with their predictions.
     """
     import numpy as np
-
-    from textbench.evaluation.statistics.significance import holm, mcnemar_exact
 
     sides = _two(evidence, board)
     if sides is None:
@@ -102,8 +102,6 @@ def _two(evidence: Evidence, board: Board) -> tuple[Side, Side] | None:
 def _side(home: Path, name: str, row: Row) -> Side | None:
     """Return a run's side; None if it is no longer in the store."""
     import numpy as np
-
-    from textbench.flows.results.predictions import is_several, predictions
 
     about = known(home, row)
     if about.classes is None or about.corpus is None:

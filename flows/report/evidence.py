@@ -14,6 +14,8 @@ from textbench.flows.results.index import Index
 from textbench.flows.results.rescore import rescored
 from textbench.flows.results.summary import latest
 from textbench.tasks import InputError, catalogue
+from textbench.tasks.storage.recipe import Reference
+from textbench.tasks.tracking.tracker import CELL_TAG, ERROR_TAG, Tracker, TrackingError, read_settings
 
 Row = Mapping[str, Any]
 
@@ -80,8 +82,6 @@ def _nearest(sweep: str, known: set[str]) -> str:
 
 def _failed(home: Path) -> list[Row]:
     """Return what failed and was not finished since, from MLflow: the index has finished runs only."""
-    from textbench.tasks.tracking.tracker import CELL_TAG, ERROR_TAG, Tracker, TrackingError, read_settings
-
     tracker = Tracker(read_settings(home))
     if not tracker.settings.tracking_uri.startswith("sqlite:///") or not tracker.exists():
         return []
@@ -124,8 +124,6 @@ def known(home: Path, row: Row) -> Known:
     recipe = meta.get("recipe") or {}
     corpus = None
     if "corpus" in recipe.get("inputs", {}):
-        from textbench.tasks.storage.recipe import Reference
-
         reference = Reference.from_json(recipe["inputs"]["corpus"])
         corpus = _json(home / "store" / reference.stage / reference.key / "corpus.json")
     return Known(_json(folder / "per_class.json"), recipe.get("libraries"), corpus, meta.get("created"))

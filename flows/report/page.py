@@ -12,6 +12,7 @@ from textbench.flows.tables.formats import FORMAT_NAMES, FORMATS
 from textbench.flows.tables.table import LOCAL, RECORDED, Table
 from textbench.tasks import InputError
 from textbench.tasks.storage.files import whole
+from textbench.tasks.tracking.tracker import git_commit
 from textbench.tasks.words import counted
 
 HERE = Path(__file__).parent
@@ -32,8 +33,6 @@ def render(evidence: Evidence, found: Sequence[Chapter]) -> str:
     import importlib.metadata
 
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    from textbench.tasks.tracking.tracker import git_commit
 
     environment = Environment(
         loader=FileSystemLoader(HERE),

@@ -2,16 +2,14 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from textbench.flows.plan.request import Request
+from textbench.flows.referee.ledger import LedgerEntry
 from textbench.flows.report.evidence import Evidence, Row, known
 from textbench.flows.results.runs import command_of
 from textbench.flows.results.summary import settings_of
 from textbench.flows.tables.table import LOCAL, NOTHING, RECORDED, Datum, Table, code
-
-if TYPE_CHECKING:
-    from textbench.flows.referee.ledger import LedgerEntry
 
 SHORT = 12  # digits of a key or a digest that are shown; CSV has all
 HEADINGS = [
@@ -93,7 +91,7 @@ def _versions(libraries: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {version}" for name, version in libraries.items())
 
 
-def recorded(entries: "Sequence[LedgerEntry]") -> Table:
+def recorded(entries: Sequence[LedgerEntry]) -> Table:
     """Return a line for each recorded figure: what measured.csv says of how it was made."""
     headings = [
         ("id", "claim"), ("protocol", "protocol"), ("seeds", "seeds"), ("trials", "settings tried"),

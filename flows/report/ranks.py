@@ -1,14 +1,12 @@
 """Chapter two: how sure it is, over data sets: average ranks, and what they tell apart."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from textbench.evaluation.statistics.significance import average_ranks
 from textbench.flows.report.boards import Board
+from textbench.flows.results.comparison import Ranking
 from textbench.flows.results.metric_names import KNOWN
 from textbench.flows.tables.table import LOCAL, Datum, Table
-
-if TYPE_CHECKING:
-    from textbench.flows.results.comparison import Ranking
 
 FEWEST = 3  # methods in common from which on data sets are ranked over
 
@@ -19,9 +17,6 @@ def rankings(boards: Sequence[Board]) -> dict[str, "Ranking"]:
     Data sets join by their number of methods, largest first, as long as three methods stay in common.
     """
     import numpy as np
-
-    from textbench.evaluation.statistics.significance import average_ranks
-    from textbench.flows.results.comparison import Ranking
 
     found = {}
     for protocol in dict.fromkeys(board.protocol for board in boards):
@@ -54,7 +49,7 @@ def _scores(board: Board, methods: Sequence[str]) -> list[float]:
     return [sign * means[method] for method in methods]
 
 
-def rank_table(protocol: str, ranks: "Ranking") -> Table:
+def rank_table(protocol: str, ranks: Ranking) -> Table:
     """Return the average ranks as a table."""
     order = sorted(zip(ranks.average_ranks, ranks.methods, strict=True))
     least = order[0][0]

@@ -26,6 +26,7 @@ from textbench.flows.results.summary import Summary, summarise
 from textbench.flows.tables.table import RECORDED, Datum, Table, code
 from textbench.tasks import InputError, catalogue
 from textbench.tasks.storage.definitions import PROJECT
+from textbench.tasks.tracking.tracker import git_commit
 
 FILE = PROJECT / "evaluation" / "leaderboards.csv"
 PLACE = ("dataset", "protocol", "paper", "method", "probe", "trials")  # what tells one line from another
@@ -192,8 +193,6 @@ def _is_ours(row: Mapping[str, Any]) -> bool:
 
 
 def _record(evidence: Evidence, summary: Summary, own: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    from textbench.tasks.tracking.tracker import git_commit
-
     first = own[0]
     corpus = known(evidence.home, first).corpus or {"sha256": {}}
     half_widths = {name: half for name, half in summary.half_width.items() if not math.isnan(half)}

@@ -5,9 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from textbench.evaluation.metrics.coherence import npmi, top_terms, umass
 from textbench.flows.report.evidence import Evidence, Row
+from textbench.flows.results.runs import Run
 from textbench.flows.tables.table import LOCAL, Datum, Table, number, slug
 from textbench.tasks import InputError
+from textbench.tasks.predict import features_of
+from textbench.tasks.storage.store import Store
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,8 +45,6 @@ def find(evidence: Evidence) -> list[Topics]:
 def _topics(home: Path, row: Row) -> Topics | None:
     import numpy as np
 
-    from textbench.evaluation.metrics.coherence import npmi, top_terms, umass
-
     stored = _stored(home, row)
     if stored is None:
         return None
@@ -60,9 +62,6 @@ def _topics(home: Path, row: Row) -> Topics | None:
 
 def _stored(home: Path, row: Row) -> "tuple[np.ndarray, list[str], Any] | None":
     """Return the components, the terms and the training counts of a run; None where it has none, or they are gone."""
-    from textbench.flows.results.runs import Run
-    from textbench.tasks.predict import features_of
-    from textbench.tasks.storage.store import Store
 
     run, store = Run(home, row), Store(home / "store")
     try:

@@ -2,18 +2,17 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from textbench.evaluation.claims.published import Claim
+from textbench.evaluation.claims.verdicts import Comparison
 from textbench.flows.papers.compressive import derived as plans
 from textbench.flows.papers.compressive import results as figures
 from textbench.flows.referee.measurement import FaithfulRuns, Measurement, Row
+from textbench.flows.results.runs import Run
 from textbench.tasks import InputError, catalogue, featurize
-
-if TYPE_CHECKING:
-    from textbench.evaluation.claims.published import Claim
-    from textbench.evaluation.claims.verdicts import Comparison
-    from textbench.tasks.storage.recipe import Reference
-    from textbench.tasks.storage.store import Artifact
+from textbench.tasks.storage.recipe import Reference
+from textbench.tasks.storage.store import Artifact, Store
 
 PAPER = figures.PAPER
 METRICS = ("error-order", "binary-to-relaxed-objective", "feature-count-ratio", "cross-validation-hours")
@@ -30,7 +29,7 @@ def answers(results: FaithfulRuns) -> Callable[["Claim"], Measurement | None]:
     return partial(_answer, results)
 
 
-def _answer(results: FaithfulRuns, claim: "Claim") -> Measurement | None:
+def _answer(results: FaithfulRuns, claim: Claim) -> Measurement | None:
     if claim.id in FIGURES:
         return _figure(results, claim.id)
     rows = list(results.runs(claim).values())
@@ -68,7 +67,7 @@ def _figure(results: FaithfulRuns, id_: str) -> Measurement | None:
     return Measurement("order", comparisons=tested, rows=rows)
 
 
-def _of_method(results: FaithfulRuns, claim: "Claim") -> list[Row]:
+def _of_method(results: FaithfulRuns, claim: Claim) -> list[Row]:
     """Return the runs of compressed features on the claim's data, whatever their parameters."""
     return [
         row
@@ -79,8 +78,6 @@ def _of_method(results: FaithfulRuns, claim: "Claim") -> list[Row]:
 
 
 def _choice(results: FaithfulRuns, row: Row) -> dict[str, Any]:
-    from textbench.flows.results.runs import Run
-
     return dict(Run(results.home, row).open("choice").json("choice"))
 
 
@@ -107,17 +104,13 @@ def _ratio(results: FaithfulRuns, rows: list[Row]) -> Measurement | None:
     return _exact("one compression", n_all / n_compressed, rows)
 
 
-def _features(results: FaithfulRuns, row: Row, method: str, params: dict[str, Any]) -> "Reference":
-    from textbench.flows.results.runs import Run
-
+def _features(results: FaithfulRuns, row: Row, method: str, params: dict[str, Any]) -> Reference:
     return featurize.reference(
         Run(results.home, row).reference.inputs["vectors"], method, params, row["seed"]
     )
 
 
-def _stored(results: FaithfulRuns, reference: "Reference") -> "Artifact | None":
-    from textbench.tasks.storage.store import Store
-
+def _stored(results: FaithfulRuns, reference: Reference) -> Artifact | None:
     store = Store(results.home / "store", isolated=False)
     if not store.has(reference):
         return None

@@ -4,17 +4,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from textbench.flows.papers.compressive.results import Order, SharePoint
 from textbench.flows.plots import style
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from textbench.flows.papers.compressive.results import Order, SharePoint
-
 TITLES = {"on_test": "tuned on test error, as published", "tuned": "tuned on training documents"}
 
 
-def orders(found: "Sequence[Order]", path: Path) -> None:
+def orders(found: Sequence[Order], path: Path) -> None:
     """Draw errors with bars of one standard error, a line an order; both tunings beside each other."""
     with style.canvas(0.42 * len(found) + 1.1) as (figure, axis):
         for offset, tuning, colour, mark, fill in (
@@ -33,7 +32,7 @@ def orders(found: "Sequence[Order]", path: Path) -> None:
         style.save(figure, path)
 
 
-def shares(found: "Mapping[str, Mapping[float, SharePoint]]", path: Path) -> None:
+def shares(found: Mapping[str, Mapping[float, SharePoint]], path: Path) -> None:
     """Draw error by share of the training documents, a panel a tuning, a line a kind of features with its band."""
     with style.canvas(7.0, nrows=2, sharex=True, sharey=True) as (figure, axes):
         for axis, (tuning, title) in zip(axes, TITLES.items(), strict=True):

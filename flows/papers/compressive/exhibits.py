@@ -7,19 +7,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from textbench.flows.papers import Done, Exhibit, done
 from textbench.flows.papers.compressive import derived as plans
 from textbench.flows.papers.compressive import drawings
 from textbench.flows.papers.compressive import results as figures
 from textbench.flows.papers.compressive.results import SUITE, TUNINGS
-from textbench.flows.plan.cell import PROBE
+from textbench.flows.plan.cell import PROBE, Cell
 from textbench.flows.plots import published
-
-if TYPE_CHECKING:
-    from textbench.flows.plan.cell import Cell
-    from textbench.flows.referee.ledger import LedgerEntry
+from textbench.flows.referee.held import held
+from textbench.flows.referee.ledger import LedgerEntry, choose, ledger
+from textbench.flows.results.runs import Run
+from textbench.tasks import InputError, predict
+from textbench.tasks.storage.store import Store
 
 TABLE = "cfl-2013/table-1"
 TUNED = (
@@ -44,8 +45,6 @@ def exhibits(home: Path) -> list[Exhibit]:
 
 def table_1(home: Path) -> Exhibit | None:
     """The accuracies beside the published ones, with features and seconds, and textbench's baselines below."""
-    from textbench.flows.referee.held import held
-    from textbench.flows.referee.ledger import choose, ledger
 
     parts = [part for part in done(home, SUITE) if not part.part.is_derived]
     if not any(part.found for part in parts):
@@ -80,7 +79,7 @@ def _is_honest(part: Done) -> bool:
     return part.part.request.protocol == "honest"
 
 
-def _published(home: Path, entry: "LedgerEntry") -> list[Any]:
+def _published(home: Path, entry: LedgerEntry) -> list[Any]:
     """Return a row of the paper's table."""
     claim, found = entry.claim, entry.measured
     printed = claim.printed.value if claim.printed else None
@@ -91,7 +90,7 @@ def _published(home: Path, entry: "LedgerEntry") -> list[Any]:
     return [dataset, claim.method, "faithful", printed, *figure, entry.verdict.kind, *about]
 
 
-def _baseline(home: Path, cell: "Cell", row: dict[str, Any]) -> list[Any]:
+def _baseline(home: Path, cell: Cell, row: dict[str, Any]) -> list[Any]:
     accuracy = round(100 * row["metrics"]["accuracy"], 2)
     about = _about(home, row | {"key": cell.key})
     protocol = "honest" if cell.probe in (None, PROBE) else f"honest, {cell.probe}"
@@ -112,9 +111,6 @@ def _about(home: Path, row: Mapping[str, Any]) -> list[Any]:
 
 def _n_features(home: Path, row: Mapping[str, Any]) -> int | None:
     """Return how many features a run has; None for a classifier of terms, and where they are no longer stored."""
-    from textbench.flows.results.runs import Run
-    from textbench.tasks import InputError, predict
-    from textbench.tasks.storage.store import Store
 
     store = Store(home / "store", isolated=False)
     try:

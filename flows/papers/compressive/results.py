@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from textbench.evaluation.claims.verdicts import Comparison
 from textbench.evaluation.statistics.intervals import mean_interval
+from textbench.evaluation.statistics.significance import bootstrap, difference, holm, paired_t
+from textbench.evaluation.statistics.sufficient_statistics import SufficientStatistics, mean_tally
 from textbench.flows.papers.compressive import derived as plans
+from textbench.flows.plan.derived import DerivedArtifact
+from textbench.tasks.storage.store import Artifact, Store
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from textbench.evaluation.statistics.sufficient_statistics import SufficientStatistics
-    from textbench.flows.plan.derived import DerivedArtifact
-    from textbench.tasks.storage.store import Artifact
 
 SUITE, PAPER = "compressive", "compressive-features-2013"
 TUNINGS = ("on_test", "tuned")
@@ -36,15 +37,13 @@ ROWS = {
 LZ77 = ("AG", "GA", "random", "alternating")
 
 
-def stored(home: Path, pieces: "Iterable[DerivedArtifact]") -> "list[tuple[DerivedArtifact, Artifact]]":
+def stored(home: Path, pieces: Iterable[DerivedArtifact]) -> list[tuple[DerivedArtifact, Artifact]]:
     """Return the pieces whose artifacts are there, opened."""
-    from textbench.tasks.storage.store import Store
-
     store = Store(home / "store", isolated=False)
     return [(piece, store.open(piece.reference)) for piece in pieces if store.has(piece.reference)]
 
 
-def made(home: Path, figure: str) -> "list[tuple[DerivedArtifact, Artifact]]":
+def made(home: Path, figure: str) -> list[tuple[DerivedArtifact, Artifact]]:
     """Return what is there of a figure of `derived.PLANS`."""
     return stored(home, plans.PLANS[figure]())
 
@@ -68,9 +67,6 @@ def orders(home: Path) -> list[Order]:
     """Return the rows of figure 2 that are there, in the paper's order."""
     import numpy as np
 
-    from textbench.evaluation.statistics.significance import bootstrap
-    from textbench.evaluation.statistics.sufficient_statistics import mean_tally
-
     groups: dict[str, list[tuple[DerivedArtifact, Artifact]]] = {}
     for piece, artifact in made(home, "lz77-orders"):
         groups.setdefault(ROWS[piece.method, piece.protocol], []).append((piece, artifact))
@@ -88,10 +84,8 @@ def orders(home: Path) -> list[Order]:
     return found
 
 
-def width(home: Path, piece: "DerivedArtifact") -> int:
+def width(home: Path, piece: DerivedArtifact) -> int:
     """Return the number of features that a piece is made of; 0 where they are no longer stored."""
-    from textbench.tasks.storage.store import Store
-
     store = Store(home / "store", isolated=False)
     reference = piece.references["featurize"]
     return n_columns(store.folder(reference)) if store.has(reference) else 0
@@ -110,8 +104,6 @@ def n_columns(folder: Path) -> int:
 
 def order_comparisons(home: Path) -> list[Comparison]:
     """Return tests of figure 2's sentence under the paper's tuning, paired by test document; [] until all is there."""
-    from textbench.evaluation.statistics.sufficient_statistics import mean_tally
-
     tallies = {row.name: mean_tally(row.right["on_test"]) for row in orders(home)}
     pairs = [("alternating", other) for other in LZ77[:3]] + [(OURS, other) for other in LZ77]
     if not all(name in tallies for pair in pairs for name in pair):
@@ -126,16 +118,12 @@ def _long(name: str) -> str:
     return name if name == OURS else f"LZ77 {name}"
 
 
-def _bootstrapped(better: "SufficientStatistics", worse: "SufficientStatistics") -> tuple[float, float]:
-    from textbench.evaluation.statistics.significance import bootstrap, difference
-
+def _bootstrapped(better: SufficientStatistics, worse: SufficientStatistics) -> tuple[float, float]:
     found = difference(better.value - worse.value, bootstrap([better, worse]) @ [1, -1])
     return found.value, found.p
 
 
 def _corrected(tested: Sequence[tuple[str, float, float]]) -> list[Comparison]:
-    from textbench.evaluation.statistics.significance import holm
-
     corrected = holm([p for _, _, p in tested])
     return [Comparison(name, gap, p) for (name, gap, _), p in zip(tested, corrected, strict=True)]
 
@@ -182,8 +170,6 @@ def line_comparisons(home: Path, figure: str) -> list[Comparison]:
 
     Shares are paired by draw (Student's paired t); all documents, of which there is one draw, by test document.
     """
-    from textbench.evaluation.statistics.significance import paired_t
-    from textbench.evaluation.statistics.sufficient_statistics import mean_tally
 
     found = lines(home, figure)
     others = [line.name for line in plans.LINES if line.name != OURS and not line.known]

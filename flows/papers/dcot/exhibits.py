@@ -7,17 +7,18 @@ representation", CIKM 2012.
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from textbench.evaluation.claims.published import SECONDS, Claim, read_claims
 from textbench.evaluation.statistics.intervals import mean_interval
+from textbench.flows.explain.terms import Column, TermsQuestion, ask
 from textbench.flows.papers import Done, Exhibit, done
 from textbench.flows.papers.dcot import drawings
+from textbench.flows.plan.cell import Cell
+from textbench.flows.results.learning_curves import summarise, verdicts
 from textbench.tasks import catalogue
-
-if TYPE_CHECKING:
-    from textbench.flows.explain.terms import Column
-    from textbench.flows.plan.cell import Cell
+from textbench.tasks.storage.store import Store
+from textbench.tasks.tokens import TokenRule, encode
 
 PAPER, DATASET, METHOD = "dcot-2012", "reuters65", "dcot"
 GRID_LABELS = 1000  # of figure 3
@@ -92,8 +93,6 @@ def _seconds(timed: Done) -> dict[str, list[float]]:
 
 def figure_2(home: Path, timed: Done) -> Exhibit | None:
     """The one-word documents by the dCoT that the timed part has fitted; None where that is not stored."""
-    from textbench.flows.explain.terms import TermsQuestion, ask
-    from textbench.tasks.storage.store import Store
 
     store = Store(home / "store", isolated=False)
     cell = next(cell for cell in timed.cells if catalogue.parse_method(cell.method)[0] == METHOD)
@@ -122,31 +121,29 @@ def figure_2(home: Path, timed: Done) -> Exhibit | None:
     return Exhibit("figure-2", "Figure 2: documents of one word", caption, header, rows, draw)
 
 
-def _terms_of(texts: Sequence[str], store: Any, cell: "Cell") -> list[set[str]]:
+def _terms_of(texts: Sequence[str], store: Any, cell: Cell) -> list[set[str]]:
     """Return the terms that the token rule makes of each text; words out of the vocabulary have none."""
-    from textbench.tasks.tokens import TokenRule, encode
-
     opened = store.open(cell.references["vectorize"])
     terms = opened.json("terms")
     ids, offsets = encode(texts, terms, TokenRule(**opened.meta["recipe"]["params"]["rule"]))
     return [{terms[i] for i in ids[offsets[k] : offsets[k + 1]]} for k in range(len(texts))]
 
 
-def _unknown(known: Sequence[str], cell: "Cell") -> str:
+def _unknown(known: Sequence[str], cell: Cell) -> str:
     words = [word for word in PRINTED if word not in known]
     if not words:
         return ""
     return f" Left out, for no document of {cell.dataset} as it is here has them: {', '.join(words)}."
 
 
-def _settings(cell: "Cell") -> str:
+def _settings(cell: Cell) -> str:
     name, params = catalogue.parse_method(cell.method)
     used = catalogue.method(name).load().build(**params).get_params()
     words = {"n_prototypes": "prototypes", "n_layers": "layers", "noise": "noise"}
     return ", ".join(f"{word} {used[parameter]:g}" for parameter, word in words.items())
 
 
-def _rows(columns: "Sequence[Column]", texts: Sequence[str], shared: Sequence[set[str]]) -> list[list[Any]]:
+def _rows(columns: Sequence[Column], texts: Sequence[str], shared: Sequence[set[str]]) -> list[list[Any]]:
     rows = []
     for column, text, both in zip(columns, texts, shared, strict=True):
         for place, ((term, value), word) in enumerate(zip(column.terms, text.split(), strict=True), start=1):
@@ -195,8 +192,6 @@ def _aside(beside: Mapping[str, Sequence[float]], curves: Done) -> str:
 
 def figure_4(part: Done) -> Exhibit | None:
     """The accuracy by labels of the five methods, with 95 % bands over draws."""
-    from textbench.flows.results.learning_curves import summarise, verdicts
-
     if not part.found:
         return None
     accuracies = _accuracies(part)
@@ -215,8 +210,6 @@ def figure_4(part: Done) -> Exhibit | None:
 
 def beyond(part: Done) -> Exhibit | None:
     """What the paper did not try: other settings of dCoT against its own and against tuned baselines."""
-    from textbench.flows.results.learning_curves import verdicts
-
     values: dict[tuple[str, str, int], list[float]] = {}
     for cell, row in part.found:
         place = (cell.dataset, cell.method, cell.request.labels["budget"])

@@ -7,13 +7,14 @@ words: the topic that shares most of its first ten, the cluster to which they be
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from textbench.evaluation.claims.published import Claim, read_claims
+from textbench.flows.plan.derived import DerivedArtifact, plan_derived
+from textbench.flows.plan.request import DerivedRequest
+from textbench.flows.plan.suites import parts
 from textbench.flows.referee.measurement import FaithfulRuns, Measurement, over_seeds
-
-if TYPE_CHECKING:
-    from textbench.flows.plan.derived import DerivedArtifact
+from textbench.tasks.storage.store import Store
 
 SUITE, PAPER, DATASET = "scdv", "scdv-2017", "20ng"
 METRICS = ("umass-coherence@10", "p-cluster-given-word")  # what their names begin with
@@ -30,12 +31,8 @@ PRINTED = {
 }
 
 
-def made(home: Path, *stages: str) -> "list[tuple[DerivedArtifact, Path]]":
+def made(home: Path, *stages: str) -> list[tuple[DerivedArtifact, Path]]:
     """Return the suite's pieces of these stages that are stored, each once, by seed, with the folder of its files."""
-    from textbench.flows.plan.derived import plan_derived
-    from textbench.flows.plan.request import DerivedRequest
-    from textbench.flows.plan.suites import parts
-    from textbench.tasks.storage.store import Store
 
     store = Store(home / "store")
     asked = [part.request for part in parts(SUITE) if isinstance(part.request, DerivedRequest)]
@@ -78,13 +75,13 @@ def read(folder: Path, name: str) -> Any:
     return json.loads((folder / f"{name}.json").read_text("utf-8"))
 
 
-def _row(piece: "DerivedArtifact") -> dict[str, Any]:
+def _row(piece: DerivedArtifact) -> dict[str, Any]:
     names = ("dataset", "method", "protocol", "seed", "trials", "key", "stage")
     about = {name: getattr(piece, name) for name in names}
     return about | {"paper": PAPER, "params": {}, "run_id": None, "corpus": piece.references["ingest"]}
 
 
-def _value(claim: Claim, piece: "DerivedArtifact", content: Any) -> float | None:
+def _value(claim: Claim, piece: DerivedArtifact, content: Any) -> float | None:
     """Return what a piece says of a claim; None where it says nothing."""
     metric, _, place = claim.metric.partition(":")
     if metric == "umass-coherence@10" and piece.method == TOPICS_BY.get(claim.method):

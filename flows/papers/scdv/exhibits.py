@@ -28,6 +28,8 @@ from textbench.flows.papers.scdv.results import (
 )
 from textbench.flows.plots import published
 from textbench.flows.referee.held import beside
+from textbench.flows.referee.ledger import ledger
+from textbench.tasks import catalogue
 
 REUTERS, BASELINE = "reuters-random70", "tfidf"
 RATES = ("accuracy", "macro-precision", "macro-recall", "macro-f1")
@@ -55,8 +57,6 @@ STAGES = {
 
 def exhibits(home: Path) -> list[Exhibit]:
     """Return what of the paper's tables and figures can be made from the finished cells and pieces of the suite."""
-    from textbench.flows.referee.ledger import ledger
-
     parts = done(home, SUITE)
     claims = [claim for claim in read_claims() if claim.paper == PAPER and not claim.obstacle]
     has_any = any(part.found for part in parts)
@@ -234,8 +234,6 @@ def _parameter(id_: str) -> str:
 
 def _swept(results: SuiteResults, order: Sweep) -> dict[float, list[float]]:
     """Return accuracies in percent by value of a parameter that alone is set, of the seeds that all values have."""
-    from textbench.tasks import catalogue
-
     methods = {cell.method for part in results.parts for cell, _ in part.found if cell.dataset == DATASET}
     found: dict[float, dict[int, float]] = {}
     for method in methods:

@@ -20,7 +20,10 @@ from textbench.flows.papers.scdv.answers import (
     read,
 )
 from textbench.flows.papers.scdv.results import rounded, summary
+from textbench.tasks.corpus import read_targets
 from textbench.tasks.derived.polysemy import PUBLISHED
+from textbench.tasks.storage.files import META, read_meta
+from textbench.tasks.storage.store import Store
 
 
 def figure_3(home: Path) -> list[Exhibit]:
@@ -54,8 +57,6 @@ def figure_3(home: Path) -> list[Exhibit]:
 
 
 def _reach(folder: Path) -> float:
-    from textbench.tasks.storage.files import META, read_meta
-
     return float(read_meta(folder / META)["recipe"]["params"]["reach"])
 
 
@@ -139,9 +140,6 @@ def _n_documents(pieces: Sequence[tuple[Any, Path]]) -> int:
 def figure_5(home: Path) -> Exhibit | None:
     """The test documents in the plane, by SCDV and by paragraph vectors."""
     import numpy as np
-
-    from textbench.tasks.corpus import read_targets
-    from textbench.tasks.storage.store import Store
 
     store = Store(home / "store", isolated=False)
     maps, rows, names = [], [], []

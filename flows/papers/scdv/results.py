@@ -3,18 +3,17 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from textbench.evaluation.claims.published import Claim, read_claims
 from textbench.evaluation.statistics.intervals import mean_interval
 from textbench.flows.papers import Done
 from textbench.flows.papers.scdv.answers import PAPER
+from textbench.flows.plan.cell import Cell
+from textbench.flows.referee.ledger import LedgerEntry
+from textbench.flows.results.metric_names import HEADINGS, scale
 from textbench.tasks.storage.files import META, read_meta
 from textbench.tasks.storage.store import Store
-
-if TYPE_CHECKING:
-    from textbench.flows.plan.cell import Cell
-    from textbench.flows.referee.ledger import LedgerEntry
 
 
 @dataclass(frozen=True)
@@ -23,7 +22,7 @@ class SuiteResults:
 
     home: Path
     parts: Sequence[Done]
-    entries: "Mapping[str, LedgerEntry]"
+    entries: Mapping[str, LedgerEntry]
 
     def runs(self, dataset: str, method: str, protocol: str = "faithful") -> dict[int, dict[str, Any]]:
         """Return the rows of a method by seed."""
@@ -58,7 +57,7 @@ class SuiteResults:
         missing = "" if n_found == len(cells) else f" {n_found} of {len(cells)} cells are finished so far."
         return missing + (f" Cells that earlier code ran: {n_earlier}." if n_earlier else "")
 
-    def words_per_second(self, cell: "Cell", row: Mapping[str, Any]) -> float | None:
+    def words_per_second(self, cell: Cell, row: Mapping[str, Any]) -> float | None:
         """Return the words that a run's training of word vectors read a second; None where it did not train any."""
         store, vectors = Store(self.home / "store"), cell.references.get("word_vectors")
         seconds = row["seconds"].get("word_vectors")
@@ -85,8 +84,6 @@ class SuiteResults:
 
 def scaled(metric: str, value: float) -> float:
     """Return a rate in percent, a number of labels as it is."""
-    from textbench.flows.results.metric_names import scale
-
     return scale(metric) * value
 
 
@@ -105,7 +102,7 @@ def is_of(claim: Claim, place: str, name: str, metric: str) -> bool:
     return (claim.place, claim.method, claim.metric_here) == (place, name, metric)
 
 
-def figures(values: Sequence[float], entry: "LedgerEntry | None") -> list[Any]:
+def figures(values: Sequence[float], entry: LedgerEntry | None) -> list[Any]:
     """Return a figure, its interval and its number of runs: those that its claim is judged by, where it has any.
 
     They count recorded seeds beside the runs of this folder; without a claim a figure is the mean of `values`.
@@ -140,6 +137,4 @@ def rounded(value: float | None) -> float | None:
 
 def short(metric: str) -> str:
     """Return a metric's heading; those of labels that score above 0 go by their plain names."""
-    from textbench.flows.results.metric_names import HEADINGS
-
     return HEADINGS[metric.removesuffix("_zero")]
