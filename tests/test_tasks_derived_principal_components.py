@@ -58,7 +58,7 @@ def test_a_pair_that_shows_the_classes_has_no_error() -> None:
 
 
 def test_the_stage_places_all_documents(tmp_path: Path) -> None:
-    module = "tests.test_tasks_components"
+    module = "tests.test_tasks_derived_principal_components"
     corpus = Reference("classes", f"{module}:make_corpus", {})
     features = Reference("featurize", f"{module}:make_features", {})
     found = Store(tmp_path, isolated=False).open(principal_components.reference(corpus, features))
