@@ -1,26 +1,14 @@
 """The flow `benchmark`: run every cell of a sweep, cached, tracked and resumable, and write its rows."""
 
-import time
-from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
 from prefect import flow
 from prefect.states import State
 
-from textbench.flows.plan.cell import Cell, plan
 from textbench.flows.plan.request import BenchmarkRequest
-from textbench.flows.results.doubt import documents_95
-from textbench.flows.results.index import Index
-from textbench.flows.results.rows import result_row, row
-from textbench.flows.run.engine import execute, sweep_id
-from textbench.flows.run.outbox import Entry
-from textbench.flows.run.prefect_tasks import PrefectTasks
-from textbench.flows.run.recorder import Recorder
+from textbench.flows.run.prefect_tasks import PrefectTasks, state_of
 from textbench.flows.run.run_names import run_name
-from textbench.flows.run.workspace import home_folder
-from textbench.tasks.storage.garbage import remove_leftovers
-from textbench.tasks.storage.store import Store
+from textbench.flows.run.sweep import run_sweep
 
 
 @flow(name="benchmark", flow_run_name=run_name, log_prints=False)
@@ -29,70 +17,4 @@ def benchmark(request: BenchmarkRequest) -> State[Any]:
 
     The run fails when a cell fails; the other cells are finished first.
     """
-    home = home_folder()
-    cells = plan(request)
-    attempt = f"{time.time():.3f}" if request.timed or request.fresh else ""
-    store = Store(
-        home / "store",
-        not_before=float(attempt or 0),
-        time_limit=request.time_limit,
-        memory_limit=request.memory_limit,
-    )
-    n_missing = len({cell.key for cell in cells if not store.has(cell.references["evaluate"])})
-    runner = PrefectTasks()
-    if not request.timed and n_missing:
-        store = replace(store, workers=max(1, runner.n_workers // n_missing))
-    remove_leftovers(store.root)
-    recorder = SweepRecorder(
-        home, store, sweep_id(request.name, cells, attempt), attempt, timed=request.timed
-    )
-    recorder.begin(cells)
-    execute(cells, store, runner, recorder.finish, 1 if request.timed else None)
-    return recorder.state()
-
-
-class SweepRecorder(Recorder[Cell]):
-    """Writes the cells of a sweep: a run each, with its predictions and the trials behind its settings."""
-
-    def __init__(self, home: Path, store: Store, sweep: str, attempt: str, *, timed: bool) -> None:
-        super().__init__(home, store, Index(home), sweep, attempt)
-        self._timed = timed
-
-    def row(self, cell: Cell, error: str | None = None) -> dict[str, Any]:
-        """Return a cell as a row with no result yet, or with the error that took its place."""
-        return row(cell, error) | {"documents_95": {}}
-
-    def result_row(self, cell: Cell) -> dict[str, Any]:
-        """Return a finished cell as a row, with half the interval of its metrics over test documents."""
-        found = result_row(cell, self.store)
-        halves = documents_95(self.store, cell.references["evaluate"], found["metrics"])
-        return found | {"documents_95": halves}
-
-    def kept(self, cell: Cell) -> dict[str, Any]:
-        """Return what asks for the cell, and whether it was timed."""
-        return {"request": asdict(cell.request), "timed": self._timed}
-
-    def files(self, cell: Cell) -> dict[str, Path]:
-        """Return the predictions, document by document, and the figures of each class."""
-        folder = self.store.folder(cell.references["evaluate"])
-        return {"predictions": folder / "predictions.parquet", "per_class": folder / "per_class.json"}
-
-    def entry(self, cell: Cell, result: dict[str, Any]) -> Entry | None:
-        """Return what MLflow is to hold of a cell that ended, with the trials behind its settings."""
-        entry = super().entry(cell, result)
-        if entry is not None and result["error"] is None:
-            entry["search"] = self.search(cell)
-        return entry
-
-    def search(self, cell: Cell) -> dict[str, Any] | None:
-        """Return the trials behind a cell's settings and what they were chosen from; None where none were tried."""
-        choice = self.store.open(cell.references["tune"]).json("choice")
-        if len(choice["trials"]) < 2:
-            return None
-        return {"label": cell.label, "space": choice["space"], "trials": choice["trials"]}
-
-    def finish(self, cell: Cell, error: str | None) -> None:
-        """Have a cell that ended recorded; where it is timed the next one waits for that."""
-        super().finish(cell, error)
-        if self._timed:
-            self.wait()
+    return state_of(run_sweep(request, PrefectTasks()))

@@ -12,9 +12,6 @@ from typing import TYPE_CHECKING, Any
 from prefect import flow
 from prefect.states import Failed, State
 
-from textbench.flows import benchmark as sweeps
-from textbench.flows import label_budget as budgets_flow
-from textbench.flows import retrieval as retrieval_flow
 from textbench.flows.nightly import nightly
 from textbench.flows.plan.cell import plan
 from textbench.flows.plan.forms import form
@@ -22,9 +19,12 @@ from textbench.flows.plan.request import BenchmarkRequest, LabelBudgetRequest, R
 from textbench.flows.plan.suites import read_suite
 from textbench.flows.results import rankings
 from textbench.flows.run import prefect_page
-from textbench.flows.run.prefect_tasks import task_runner
+from textbench.flows.run.label_budgets import run_label_budgets
+from textbench.flows.run.prefect_tasks import PrefectTasks, state_of, task_runner
+from textbench.flows.run.rankings import run_rankings
 from textbench.flows.run.run_names import FORM as NAME
 from textbench.flows.run.run_names import run_name
+from textbench.flows.run.sweep import run_sweep
 from textbench.flows.run.workspace import folder_tag, home_folder
 from textbench.tasks import InputError
 
@@ -38,36 +38,39 @@ QUICK = read_suite("quick")
 @form(BenchmarkRequest, NAME, datasets=QUICK["datasets"], methods=QUICK["methods"], seeds=3)
 def benchmark(request: BenchmarkRequest) -> State[Any]:
     """Compare methods on data sets: a leaderboard with intervals over seeds. Finished work is kept and used again."""
-    return shown("Leaderboard", lambda: plan(request), lambda: sweeps.benchmark.fn(request))
+    return shown("Leaderboard", lambda: plan(request), lambda: run_sweep(request, PrefectTasks()))
 
 
 @flow(name="label_budget", flow_run_name=run_name, task_runner=task_runner("threads"))
 @form(LabelBudgetRequest, NAME, datasets=QUICK["datasets"], methods=["tfidf", "nb"])
 def label_budget(request: LabelBudgetRequest) -> State[Any]:
     """Draw label-budget curves: how good methods are when only some of the training documents have labels."""
-    return shown("Label-budget curves", lambda: plan(request), lambda: budgets_flow.label_budget.fn(request))
+    return shown(
+        "Label-budget curves", lambda: plan(request), lambda: run_label_budgets(request, PrefectTasks())
+    )
 
 
 @flow(name="retrieval", flow_run_name=run_name, task_runner=task_runner("threads"))
 @form(RetrievalRequest, NAME, rankers=["bm25", "tfidf", "lm"], seeds=1)
 def retrieval(request: RetrievalRequest) -> State[Any]:
     """Rank collections of documents for their queries: MAP of queries that took no part in choosing parameters."""
-    return shown("Rankings", lambda: rankings.plan(request), lambda: retrieval_flow.retrieval.fn(request))
+    return shown("Rankings", lambda: rankings.plan(request), lambda: run_rankings(request, PrefectTasks()))
 
 
-def shown(title: str, planned: Callable[[], Sequence[Any]], run: Callable[[], State[Any]]) -> State[Any]:
-    """Run a flow with its progress shown, then show its results; input that no form can refuse fails the run.
+def shown(
+    title: str, planned: Callable[[], Sequence[Any]], run: Callable[[], list[dict[str, Any]]]
+) -> State[Any]:
+    """Run cells with their progress shown, then show their results; input that no form can refuse fails the run.
 
     Returns the flow's state.
     """
     try:
         with prefect_page.watched(len(planned())):
-            state = run()
-            rows: Any = state.data
+            rows = run()
     except InputError as error:
         return Failed(message=str(error))
     prefect_page.publish(home_folder(), rows, title, NAME)
-    return state
+    return state_of(rows)
 
 
 def deployments(home: Path, cron: str | None = None, ending: str = "") -> "list[RunnerDeployment]":

@@ -3,13 +3,13 @@
 from typing import Any
 
 from prefect import flow
-from prefect.states import Completed, Failed, State
+from prefect.states import State
 
 from textbench.flows.plan.derived import DerivedArtifact, plan_derived
 from textbench.flows.plan.request import DerivedRequest
 from textbench.flows.results.rows import empty_row, spent
 from textbench.flows.run.engine import execute
-from textbench.flows.run.prefect_tasks import PrefectTasks
+from textbench.flows.run.prefect_tasks import PrefectTasks, state_of
 from textbench.flows.run.recorder import announce
 from textbench.flows.run.run_names import run_name
 from textbench.flows.run.workspace import home_folder
@@ -40,7 +40,4 @@ def pieces(request: DerivedRequest) -> State[Any]:
         announce(piece, result)
 
     execute(planned, store, PrefectTasks(), finish)
-    found = [rows[piece.key] for piece in planned]
-    if n_failed := sum(row["error"] is not None for row in found):
-        return Failed(message=f"{n_failed} of {len(planned)} pieces failed", data=found)
-    return Completed(message=f"{len(planned)} pieces", data=found)
+    return state_of([rows[piece.key] for piece in planned], "piece")

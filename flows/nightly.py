@@ -8,15 +8,15 @@ from prefect import flow
 from prefect.artifacts import create_markdown_artifact
 from prefect.states import Failed, State
 
-from textbench.flows import benchmark as sweeps
 from textbench.flows.plan.cell import plan
 from textbench.flows.plan.forms import form
 from textbench.flows.plan.request import Asked, BenchmarkRequest, Request
 from textbench.flows.plan.suites import read_suite
 from textbench.flows.results import regressions
 from textbench.flows.run import prefect_page
-from textbench.flows.run.prefect_tasks import task_runner
+from textbench.flows.run.prefect_tasks import PrefectTasks, state_of, task_runner
 from textbench.flows.run.run_names import run_name
+from textbench.flows.run.sweep import run_sweep
 from textbench.flows.run.workspace import home_folder
 from textbench.tasks import InputError
 from textbench.tasks.words import counted
@@ -48,8 +48,7 @@ def nightly(request: NightlyRequest) -> State[Any]:
     try:
         cells = plan(anew)
         with prefect_page.watched(len(cells)):
-            state = sweeps.benchmark.fn(anew)
-        rows: Any = state.data
+            rows = run_sweep(anew, PrefectTasks())
     except InputError as error:
         return Failed(message=str(error))
     prefect_page.publish(home, rows, "Tonight", NAME)
@@ -59,6 +58,7 @@ def nightly(request: NightlyRequest) -> State[Any]:
     text = regressions.report(last, tonight, changes, request.slower)
     create_markdown_artifact(text, key="nightly", description="Tonight against the last night")
     n_worse = sum(change.is_worse() or change.is_slower(request.slower) for change in changes)
+    state = state_of(rows)
     if n_worse and not state.is_failed():
         return Failed(
             name="Regressed", message=f"{n_worse} of {counted(len(changes), 'method')} got worse or slower"

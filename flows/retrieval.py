@@ -1,23 +1,14 @@
 """The flow `retrieval`: rank every collection by every ranker, cached, tracked and resumable."""
 
-import time
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from prefect import flow
 from prefect.states import State
 
 from textbench.flows.plan.request import RetrievalRequest
-from textbench.flows.results.rankings import RankingCell, index, plan, result_row, row
-from textbench.flows.run.engine import execute, sweep_id
-from textbench.flows.run.prefect_tasks import PrefectTasks
-from textbench.flows.run.recorder import Recorder
+from textbench.flows.run.prefect_tasks import PrefectTasks, state_of
+from textbench.flows.run.rankings import run_rankings
 from textbench.flows.run.run_names import run_name
-from textbench.flows.run.workspace import home_folder
-from textbench.tasks.storage.garbage import remove_leftovers
-from textbench.tasks.storage.store import Artifact, Store
-from textbench.tasks.tracking.tracker import KIND_TAG, RETRIEVAL
 
 
 @flow(name="retrieval", flow_run_name=run_name, log_prints=False)
@@ -26,41 +17,4 @@ def retrieval(request: RetrievalRequest) -> State[Any]:
 
     With `fresh` nothing stored before is used. The run fails when a cell fails; the other cells are finished first.
     """
-    home = home_folder()
-    cells = plan(request)
-    attempt = f"{time.time():.3f}" if request.fresh else ""
-    store = Store(home / "store", not_before=float(attempt or 0))
-    remove_leftovers(store.root)
-    recorder = RankingRecorder(home, store, sweep_id(request.name, cells, attempt), attempt)
-    recorder.begin(cells)
-    execute(cells, store, PrefectTasks(), recorder.finish)
-    return recorder.state()
-
-
-class RankingRecorder(Recorder[RankingCell]):
-    """Writes the cells of a retrieval: a run each, and what was recorded in `<home>/retrieval/<key>.json`."""
-
-    def __init__(self, home: Path, store: Store, sweep: str, attempt: str) -> None:
-        super().__init__(home, store, index(home), sweep, attempt)
-
-    def row(self, cell: RankingCell, error: str | None = None) -> dict[str, Any]:
-        """Return a cell as a row with no result yet, or with the error that took its place."""
-        return row(cell, error)
-
-    def result_row(self, cell: RankingCell) -> dict[str, Any]:
-        """Return a finished cell as a row."""
-        return result_row(cell, self.store)
-
-    def tags(self, cell: RankingCell) -> dict[str, str]:
-        """Return the tags of a cell's run; its kind keeps it apart from those of sweeps."""
-        return super().tags(cell) | {KIND_TAG: RETRIEVAL}
-
-    def is_scored(self, record: Mapping[str, Any], result: Artifact) -> bool:
-        """Tell whether a record has the metrics that its stored result has."""
-        return bool(record["metrics"] == result.json("metrics"))
-
-    def files(self, cell: RankingCell) -> dict[str, Path]:
-        """Return the ranking in TREC's format, the measures of each query, and what was chosen."""
-        folder = self.store.folder(cell.references["evaluate"])
-        names = ("run.txt", "per_query.parquet", "choice.json")
-        return {Path(name).stem: folder / name for name in names}
+    return state_of(run_rankings(request, PrefectTasks()))

@@ -19,8 +19,9 @@ import pytest
 
 from tests.commands import copied, eventually, rows_of, start, start_cold, textbench
 from tests.warm import PROJECT
-from textbench.flows import benchmark as flow_module
 from textbench.flows.plan.request import BenchmarkRequest
+from textbench.flows.run import sweep
+from textbench.flows.run.engine import Threads
 from textbench.flows.servers import prefect_server
 from textbench.flows.servers.prefect_server import folder
 from textbench.tasks.storage.store import Store
@@ -410,14 +411,15 @@ def test_a_timed_run_computes_as_an_ordinary_one(tmp_path: Path, monkeypatch: py
     """The same store, so the same threads of linear algebra and the same bits, but one cell at a time."""
     ran: list[tuple[Store, int | None]] = []
 
-    def execute(cells: Any, store: Store, runner: Any, finish: Any, workers: int | None = None) -> None:
+    def execute(cells: Any, store: Store, runner: Any, finish: Any, workers: int | None) -> None:
         ran.append((store, workers))
 
-    monkeypatch.setattr(flow_module, "execute", execute)
-    monkeypatch.setattr(flow_module, "SweepRecorder", MagicMock())
+    monkeypatch.setattr(sweep, "execute", execute)
+    monkeypatch.setattr(sweep, "SweepRecorder", MagicMock())
     monkeypatch.setenv("TEXTBENCH_HOME", str(tmp_path))
-    for timed in (False, True):
-        flow_module.benchmark.fn(BenchmarkRequest(["r8"], ["lsi"], [0], timed=timed))
+    with Threads() as runner:
+        for timed in (False, True):
+            sweep.run_sweep(BenchmarkRequest(["r8"], ["lsi"], timed=timed), runner)
     (ordinary, _), (one_by_one, workers) = ran
     assert workers == 1 and one_by_one.not_before > 0
     assert replace(one_by_one, not_before=0.0, workers=1) == replace(ordinary, workers=1)

@@ -13,7 +13,6 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from textbench.flows.benchmark import SweepRecorder
 from textbench.flows.cli import app
 from textbench.flows.cli.show import _render, describe
 from textbench.flows.plan.cell import Cell, plan
@@ -21,6 +20,7 @@ from textbench.flows.plan.request import Request
 from textbench.flows.results.index import Index
 from textbench.flows.results.runs import Run
 from textbench.flows.run.engine import sweep_id
+from textbench.flows.run.sweep import SweepRecorder
 from textbench.tasks.sources.user_data import MISSING, digest
 from textbench.tasks.sources.user_source import named
 from textbench.tasks.storage.store import Store

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from textbench.flows.benchmark import SweepRecorder
 from textbench.flows.plan.cell import Cell
 from textbench.flows.plan.request import Request
 from textbench.flows.results import winner
 from textbench.flows.results.index import Index
 from textbench.flows.results.rows import row
+from textbench.flows.run.sweep import SweepRecorder
 from textbench.tasks.storage.recipe import Reference
 from textbench.tasks.storage.store import Job, Store
 
@@ -49,7 +49,7 @@ def record(home: Path, cells: Sequence[Cell], monkeypatch: pytest.MonkeyPatch) -
         found = {"metrics": metrics, "seconds": {"tune": 1.5, "evaluate": 0.25}, "peak_mb": 120.5}
         return row(asked) | found | {"params": {"C": 0.1}}
 
-    monkeypatch.setattr("textbench.flows.benchmark.result_row", result_row)
+    monkeypatch.setattr("textbench.flows.run.sweep.result_row", result_row)
     monkeypatch.setattr("textbench.flows.run.recorder.warm", lambda: None)
     monkeypatch.setattr(SweepRecorder, "search", lambda *_: None)
     monkeypatch.setattr(SweepRecorder, "files", lambda *_: {})

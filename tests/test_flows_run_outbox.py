@@ -8,6 +8,7 @@ import pytest
 from tests.test_flows_run_recorder import Flow, made, metrics_file
 from textbench.flows.cli.status import status
 from textbench.flows.run import outbox
+from textbench.flows.run.prefect_tasks import state_of
 from textbench.tasks.storage.files import write_json
 from textbench.tasks.storage.locks import locked
 from textbench.tasks.tracking.tracker import CELL_TAG, Settings, TrackingError
@@ -31,7 +32,7 @@ def test_runs_wait_in_the_spool_while_the_server_is_down_and_are_sent_once(
 ) -> None:
     recorder = down.finish([None, "it ran out of memory", None])
     assert [found["error"] for found in recorder.rows.values()] == [None, "it ran out of memory", None]
-    assert recorder.state().message == "1 of 3 cells failed"
+    assert state_of(recorder.end()).message == "1 of 3 cells failed"
     assert "3 runs wait" in caplog.text
     assert {found["run_id"] for found in recorder.rows.values()} == {None}
     assert len(down.records()) == 2
@@ -88,7 +89,7 @@ def test_the_next_run_sends_what_waits_and_writes_nothing_twice(down: Flow) -> N
     down.runs.problem = None
     recorder = down.finish()
     assert len(down.runs.runs) == 3
-    assert recorder.state().name == "Completed"
+    assert state_of(recorder.end()).name == "Completed"
     assert [found["error"] for found in recorder.rows.values()] == [None] * 3
     assert None not in {record["run_id"] for record in down.records().values()}
     assert outbox.waiting(down.home) == []
@@ -110,7 +111,7 @@ def test_a_server_that_comes_back_gets_what_waits_at_the_end(
     monkeypatch.setattr("textbench.flows.run.recorder.PAUSE_SECONDS", 0.0)
     recorder = down.finish()
     down.runs.problem = None
-    assert recorder.state().name == "Completed"
+    assert state_of(recorder.end()).name == "Completed"
     assert len(down.runs.runs) == 3
     assert outbox.waiting(down.home) == []
 

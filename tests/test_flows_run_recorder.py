@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from textbench.flows import benchmark, label_budget, retrieval
 from textbench.flows.plan.base_cell import BaseCell
 from textbench.flows.plan.cell import Cell
 from textbench.flows.plan.request import Request
@@ -20,12 +19,18 @@ from textbench.flows.results.rankings import RankingCell as Ranking
 from textbench.flows.results.rankings import row as ranking_row
 from textbench.flows.results.rows import row
 from textbench.flows.run import outbox
+from textbench.flows.run.label_budgets import CurveRecorder
+from textbench.flows.run.prefect_tasks import state_of
+from textbench.flows.run.rankings import RankingRecorder
 from textbench.flows.run.recorder import Recorder
+from textbench.flows.run.sweep import SweepRecorder
 from textbench.tasks.storage.files import write_json
 from textbench.tasks.storage.recipe import Reference
 from textbench.tasks.storage.store import Job, Store
 from textbench.tasks.tracking.tracker import ATTEMPT_TAG, CELL_TAG, Settings
 
+# By flow: the module that runs its cells.
+RUN_BY = {"benchmark": "sweep", "retrieval": "rankings", "label_budget": "label_budgets"}
 LABELS = {"budget": 10, "draw": 0, "stratified": False}
 
 
@@ -104,10 +109,10 @@ class Flow:
     def again(self, sweep: str = "s-1", attempt: str = "") -> Any:
         store = Store(self.home / "store", isolated=False)
         if self.name == "benchmark":
-            return benchmark.SweepRecorder(self.home, store, sweep, attempt, timed=False)
+            return SweepRecorder(self.home, store, sweep, attempt, timed=False)
         if self.name == "retrieval":
-            return retrieval.RankingRecorder(self.home, store, sweep, attempt)
-        return label_budget.CurveRecorder(self.home, store)
+            return RankingRecorder(self.home, store, sweep, attempt)
+        return CurveRecorder(self.home, store)
 
     def finish(self, errors: Sequence[str | None] = (None, None, None), **how: str) -> Any:
         """Compute every cell that has no error, and record all."""
@@ -172,9 +177,9 @@ def made(name: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> Flow:
     monkeypatch.setattr(
         Recorder, "is_scored", lambda _, record, result: record["metrics"] == result.json("metrics")
     )
-    monkeypatch.setattr(f"textbench.flows.{name}.result_row", result_row)
-    monkeypatch.setattr(benchmark.SweepRecorder, "search", lambda *_: None)
-    for kind in (benchmark.SweepRecorder, retrieval.RankingRecorder):
+    monkeypatch.setattr(f"textbench.flows.run.{RUN_BY[name]}.result_row", result_row)
+    monkeypatch.setattr(SweepRecorder, "search", lambda *_: None)
+    for kind in (SweepRecorder, RankingRecorder):
         monkeypatch.setattr(kind, "files", lambda self, cell: {"metrics": metrics_file(self, cell)})
     monkeypatch.setattr("textbench.flows.plots.curves.draw", lambda curves, path: path.write_text(""))
     return Flow(name, home, runs, cells_of(name))
@@ -185,7 +190,7 @@ def test_every_cell_that_ended_has_its_row_and_its_record(flow: Flow) -> None:
     assert list(recorder.rows) == [cell.key for cell in flow.cells]
     assert [found["metrics"]["accuracy"] for found in recorder.rows.values()] == [0.5, 0.6, 0.7]
     assert not any(found["cached"] or found["error"] for found in recorder.rows.values())
-    assert (recorder.state().name, recorder.state().message) == ("Completed", "3 cells")
+    assert (state_of(recorder.end()).name, state_of(recorder.end()).message) == ("Completed", "3 cells")
     records = flow.records()
     assert records.keys() == recorder.rows.keys()
     for key, record in records.items():
@@ -213,7 +218,10 @@ def test_what_goes_wrong_in_recording_fails_that_cell_alone(
     assert errors[0] is None and errors[2] is None
     assert errors[1] == r"the result could not be recorded: KeyError: 'choice\nof two lines'"
     assert flow.records().keys() == {flow.cells[0].key, flow.cells[2].key}
-    assert (recorder.state().name, recorder.state().message) == ("Failed", "1 of 3 cells failed")
+    assert (state_of(recorder.end()).name, state_of(recorder.end()).message) == (
+        "Failed",
+        "1 of 3 cells failed",
+    )
     assert [record.levelname for record in caplog.records if hasattr(record, "row")].count("ERROR") == 1
     # Once it can be read, it is recorded, and the others are not again.
     n_runs = len(flow.runs.runs)
@@ -230,7 +238,7 @@ def test_mlflow_that_cannot_be_prepared_fails_every_cell_and_not_the_flow(sweep:
     assert [found["error"] for found in recorder.rows.values()] == [
         kept, f"it ran out of memory; {reason}", kept,
     ]  # fmt: skip
-    assert recorder.state().message == "3 of 3 cells failed"
+    assert state_of(recorder.end()).message == "3 of 3 cells failed"
 
 
 def test_a_failed_cell_is_a_failed_run_and_has_no_record(flow: Flow) -> None:
@@ -341,7 +349,7 @@ def test_curves_of_cells_that_all_failed_are_not_written(
     recorder = flow.finish(["no", "no", "no"])
     recorder.record_curves(flow.cells)
     assert flow.runs.curves == []
-    assert recorder.state().message == "3 of 3 cells failed"
+    assert state_of(recorder.end()).message == "3 of 3 cells failed"
 
 
 def test_without_tracking_cells_are_kept_in_the_index_alone_and_recorded_once_it_is_wanted(
@@ -406,7 +414,7 @@ def test_what_the_server_refuses_is_that_cells_error_alone(
 
 def test_a_timed_cell_is_recorded_before_the_next_is_computed(sweep: Flow) -> None:
     store = Store(sweep.home / "store", isolated=False)
-    recorder = benchmark.SweepRecorder(sweep.home, store, "s-1", "1.000", timed=True)
+    recorder = SweepRecorder(sweep.home, store, "s-1", "1.000", timed=True)
     recorder.begin(sweep.cells)
     store.ensure(sweep.cells[0].references["evaluate"])
     recorder.finish(sweep.cells[0], None)

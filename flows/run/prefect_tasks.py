@@ -1,6 +1,6 @@
 """Stages as Prefect tasks of the flow that runs here: on this machine, or on a Dask cluster."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -8,10 +8,11 @@ from typing import Any
 from prefect.cache_policies import NO_CACHE
 from prefect.context import FlowRunContext
 from prefect.futures import PrefectFuture
-from prefect.states import State
+from prefect.states import Completed, Failed, State
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from textbench.flows.run.engine import AHEAD, Outcome
+from textbench.flows.tables.words import counted
 from textbench.tasks.stages import task_of
 from textbench.tasks.storage.cluster import Cluster, digest
 from textbench.tasks.storage.isolate import n_cores, n_jobs
@@ -39,6 +40,13 @@ def task_runner(engine: str) -> TaskRunner[Any]:
             "dashboard_address": None,
         }
     )
+
+
+def state_of(rows: Sequence[Mapping[str, Any]], what: str = "cell") -> State[Any]:
+    """Return the state in which a flow ends that has these rows, a row each of `what`: it failed when one did."""
+    if n_failed := sum(row["error"] is not None for row in rows):
+        return Failed(message=f"{n_failed} of {counted(len(rows), what)} failed", data=rows)
+    return Completed(message=counted(len(rows), what), data=rows)
 
 
 class PrefectTasks:

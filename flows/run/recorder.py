@@ -9,8 +9,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from prefect.states import Completed, Failed, State
-
 from textbench.flows.plan.base_cell import BaseCell
 from textbench.flows.results.index import Index
 from textbench.flows.run import outbox
@@ -48,13 +46,22 @@ class Recorder(ABC, Generic[AnyCell]):
     """Writes finished cells to MLflow and to an index, once each, however often a sweep is started.
 
     It does so in a thread of its own: a tracking server that is slow keeps no computation waiting. A run that cannot
-    be written is that cell's error, or where mlflow.yaml says so it waits in the outbox (`flows.run.outbox`). A
-    flow's own recorder says what its rows and runs are.
+    be written is that cell's error, or where mlflow.yaml says so it waits in the outbox (`flows.run.outbox`). Where
+    nothing is tracked, records of cells that are tracked stay as they are. A flow's own recorder says what its rows and
+    runs are.
     """
 
     has_runs = True  # whether each cell has a run of its own
 
-    def __init__(self, home: Path, store: Store, index: Index, sweep: str, attempt: str = "") -> None:
+    def __init__(
+        self,
+        home: Path,
+        store: Store,
+        index: Index,
+        sweep: str,
+        attempt: str = "",
+        tracker: Tracker | None = None,
+    ) -> None:
         self.home, self.store, self.index = home, store, index
         self.attempt = attempt
         self._sweeps = [sweep] if sweep else []
@@ -63,7 +70,7 @@ class Recorder(ABC, Generic[AnyCell]):
         self._thread = ThreadPoolExecutor(1)
         self._ended: list[Future[None]] = []
         self._failure: tuple[float, Exception] | None = None
-        self.tracker = Tracker(read_settings(home))
+        self.tracker = tracker or Tracker(read_settings(home))
         self._begun = time.time()
         self._had_runs = self.tracker.exists() or not self.tracker.settings.is_on
         self._preparation: Future[None] | None = None
@@ -242,13 +249,11 @@ class Recorder(ABC, Generic[AnyCell]):
         self._rows[cell.key] = result | {"key": cell.key}
         announce(cell, self._rows[cell.key])
 
-    def state(self) -> State[Any]:
-        """Return the flow's state with the row of every cell, once all is recorded: it failed when a cell did."""
+    def end(self) -> list[dict[str, Any]]:
+        """Return the row of every cell, in the order of the plan, once all is recorded."""
         rows = [self.rows[cell.key] for cell in self._cells]
         self._settle()
-        if n_failed := sum(row["error"] is not None for row in rows):
-            return Failed(message=f"{n_failed} of {counted(len(rows), 'cell')} failed", data=rows)
-        return Completed(message=counted(len(rows), "cell"), data=rows)
+        return rows
 
     def _finished(self, cell: AnyCell, error: str | None) -> dict[str, Any]:
         cached = cell.key in self._stored
@@ -263,8 +268,8 @@ class Recorder(ABC, Generic[AnyCell]):
 
     def _recorded(self, cell: AnyCell) -> dict[str, Any] | None:
         record = self.index.get(cell)
-        address = self.tracker.settings.tracking_uri
-        if record is None or record["tracking_uri"] != address:
+        settings = self.tracker.settings
+        if record is None or (settings.is_on and record["tracking_uri"] != settings.tracking_uri):
             return None
         if self.attempt not in ("", record["attempt"]):
             return None
@@ -286,6 +291,8 @@ class Recorder(ABC, Generic[AnyCell]):
         if set(self._sweeps) <= set(record["sweeps"]):
             return True
         run_id, tags = record["run_id"], outbox.sweep_tags(self._sweeps)
+        if run_id is not None and not self.tracker.settings.is_on:
+            return True  # nor does its record say that it is of this sweep
         try:  # what waits is sent with the tags of its row
             is_there = run_id is None or self._asked(lambda: self.mlflow.tag(run_id, tags))
         except Exception as problem:
@@ -303,7 +310,7 @@ class Recorder(ABC, Generic[AnyCell]):
         record = result | self.kept(cell) | {"attempt": self.attempt, "sweeps": list(self._sweeps)}
         record |= {"tracking_uri": self.tracker.settings.tracking_uri, "created": time.time()}
         if known and known["metrics"] == result["metrics"]:
-            adopted = record | {name: known[name] for name in ("run_id", "sweeps")}
+            adopted = record | {name: known[name] for name in ("run_id", "sweeps", "tracking_uri")}
             if self._is_tagged(cell, adopted):
                 self.index.put(cell, adopted)
                 return adopted

@@ -151,9 +151,9 @@ def _plan(root: Path, n_cells: int, first_seed: int = 0) -> list[Cell]:
 
 
 def _run(cells: Sequence[Cell], home: Path, isolated: bool) -> dict[str, Any]:
-    from textbench.flows.benchmark import SweepRecorder
     from textbench.flows.run.engine import execute
     from textbench.flows.run.prefect_tasks import PrefectTasks
+    from textbench.flows.run.sweep import SweepRecorder
     from textbench.tasks.storage.isolate import n_cores
 
     store = Store(home / "store", isolated=isolated)
@@ -162,7 +162,7 @@ def _run(cells: Sequence[Cell], home: Path, isolated: bool) -> dict[str, Any]:
     recorder = SweepRecorder(home, store, "load", "", timed=False)
     recorder.begin(cells)
     execute(cells, store, PrefectTasks(), recorder.finish, workers)
-    recorder.state()
+    recorder.end()
     wall, cpu = time.perf_counter() - begun, time.process_time() - spent
     failed = [row["error"] for row in recorder.rows.values() if row["error"]]
     assert not failed and len(recorder.rows) == len(cells), failed[:1]
