@@ -33,7 +33,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     class WithScores(Reference):
         def __init__(self, stage: str, function: str, *others: Any) -> None:
             super().__init__(
-                stage, function.replace("made_runs:make_result", "test_flows_results_rescore:make_result"), *others
+                stage,
+                function.replace("made_runs:make_result", "test_flows_results_rescore:make_result"),
+                *others,
             )
 
     monkeypatch.setattr(made_runs, "Reference", WithScores)
