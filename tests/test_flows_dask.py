@@ -64,7 +64,8 @@ def running(
     folder: Path, homes: Mapping[str, Path], variables: Mapping[str, str], protocol: str = "tcp"
 ) -> Iterator[str]:
     """Run a scheduler and a worker process of one thread for each results folder; give the scheduler's address."""
-    environment = os.environ | dict(variables)
+    # Functions of the tests are found where pytest found them: in the checkout, or by its name.
+    environment = os.environ | {"PYTHONPATH": f"{PROJECT.parent}:{PROJECT}"} | dict(variables)
     file = folder / "scheduler.json"
     common = ["--host", f"{protocol}://127.0.0.1" if protocol == "tls" else "127.0.0.1", "--no-dashboard"]
     commands = {

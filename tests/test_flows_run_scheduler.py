@@ -226,7 +226,7 @@ def test_a_plan_follows_imports_and_reads_documents_once_however_many_cells_it_h
     for n_seeds in (50, 100):
         recipe._TRACES.clear()
         made.clear()
-        cells = plan(Request([], ["lsi", "binary"], range(n_seeds), own={"path": str(path)}))
+        cells = plan(Request([], ["lsi", "binary"], list(range(n_seeds)), own={"path": str(path)}))
         assert len({cell.key for cell in cells}) == 2 * n_seeds
         found.append(dict(made))
     assert found[0]["reference"] == found[1]["reference"] == 1

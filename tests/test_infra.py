@@ -301,9 +301,8 @@ def test_a_sweep_outlives_the_death_of_the_database(
 ) -> None:
     command = ["run", "--data", str(documents), *SWEEP, "--json"]
     process = start(command, tmp_path, variables=client)
-    assert eventually(
-        lambda: any((tmp_path / "index").glob("*.json")), 600
-    )  # the first cell is done, the others not
+    # The first cell is done, the others not.
+    assert eventually(lambda: any((tmp_path / "index").glob("*.json")), 600)
     data = Path(settings["TEXTBENCH_SERVERS"]) / "postgres"
     postmaster = psutil.Process(int((data / "postmaster.pid").read_text().split()[0]))
     family = [postmaster, *postmaster.children(recursive=True)]
