@@ -12,12 +12,12 @@ from prefect.states import Completed, Failed, State
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from textbench.flows.run.engine import AHEAD, Outcome
-from textbench.flows.tables.words import counted
 from textbench.tasks.stages import task_of
 from textbench.tasks.storage.cluster import Cluster, digest
 from textbench.tasks.storage.isolate import n_cores, n_jobs
 from textbench.tasks.storage.recipe import Reference
 from textbench.tasks.storage.store import Store
+from textbench.tasks.words import counted
 
 
 def task_runner(engine: str) -> TaskRunner[Any]:
