@@ -81,7 +81,7 @@ def test_curves_of_coverage_error_count_labels(drawn: list[Any], tmp_path: Path)
 def test_the_table_of_curves_counts_labels(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     found = rows("coverage_error", {"lsi": 3.25}, labels={"budget": 100, "draw": 0})
     command = importlib.import_module("textbench.flows.cli.curve")
-    command._print(tmp_path, found, "coverage_error", None, as_json=False)
+    command.print_curves(tmp_path, found, "coverage_error", None, as_json=False)
     printed = capsys.readouterr().out
     assert "made: coverage error in labels by labelled documents" in printed
     # Equal draws have no interval, as in the report.
@@ -101,12 +101,12 @@ def test_curves_of_one_name_are_told_apart_in_tables_and_figures(
     ]
     command = importlib.import_module("textbench.flows.cli.curve")
     picture = tmp_path / "x.svg"
-    command._print(tmp_path, found, None, picture, as_json=False)
+    command.print_curves(tmp_path, found, None, picture, as_json=False)
     printed = capsys.readouterr()
     assert "data (2): accuracy" in printed.out
     assert printed.err == f"Wrote {picture}\n"
     assert "data (2)" in picture.read_text("utf-8")
-    command._print(tmp_path, found, None, picture, as_json=True)
+    command.print_curves(tmp_path, found, None, picture, as_json=True)
     assert capsys.readouterr() == ("", "")
 
 

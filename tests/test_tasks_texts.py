@@ -212,7 +212,7 @@ def test_what_is_made_of_terms_is_refused(home: Path) -> None:
             plan_derived(DerivedRequest(["r8"], ["char-ngrams"], pieces=[piece]))
     assert plan_derived(DerivedRequest(["r8"], ["char-ngrams"], pieces=["embedding"]))
     with pytest.raises(InputError, match="char-ngrams has no terms to show"):
-        terms.ask(terms.Question(["oil"], "r8", "char-ngrams"), Store(home / "store"))
+        terms.ask(terms.TermsQuestion(["oil"], "r8", "char-ngrams"), Store(home / "store"))
 
 
 def test_texts_are_ranked_too(home: Path) -> None:
