@@ -16,6 +16,7 @@ from typing import Any
 
 from textbench.tasks import InputError
 from textbench.tasks.storage.definitions import OWN, PACKAGE, PROJECT
+from textbench.tasks.storage.shapes import syntax_tree
 
 METHODS = PROJECT / "featurizers"
 DATASETS = PROJECT / "tasks" / "datasets"
@@ -177,7 +178,8 @@ def _bound(node: ast.AST) -> list[str]:
 
 @functools.lru_cache(maxsize=256)
 def _parsed(path: Path, mtime_ns: int) -> ast.Module:
-    return ast.parse(path.read_bytes(), filename=str(path))
+    tree: ast.Module = syntax_tree(path.read_bytes(), str(path))
+    return tree
 
 
 def methods() -> dict[str, Entry]:
@@ -210,7 +212,7 @@ def method(name: str) -> Entry:
         if not path.is_file():
             raise InputError(f"there is no method file {name}")
         try:
-            ast.parse(path.read_bytes())
+            syntax_tree(path.read_bytes())
         except SyntaxError as error:
             raise InputError(f"{name}, line {error.lineno}: {error.msg}") from error
         except ValueError as error:
@@ -243,7 +245,7 @@ def parse_method(text: str) -> tuple[str, dict[str, Any]]:
     name, _, rest = text.partition("(")
     rule = f"a method is a name, or a name with parameters such as lsi(n_components=100), got {text!r}"
     try:
-        call = ast.parse(f"f({rest}", mode="eval").body
+        call = syntax_tree(f"f({rest}", mode="eval").body
         names = [keyword.arg for keyword in call.keywords] if isinstance(call, ast.Call) else []
         if not isinstance(call, ast.Call) or call.args or not names or None in names:
             raise InputError(rule)

@@ -1,5 +1,6 @@
 """Recipes: what changes a key, what does not, and what no key may hold."""
 
+import ast
 import importlib.metadata
 import json
 import math
@@ -348,3 +349,19 @@ def test_the_projects_own_libraries_are_all_known() -> None:
     for stage in ("ingest", "audit", "vectorize", "featurize", "tune", "predict"):
         libraries = refer(f"textbench.tasks.{stage}:compute", {}).libraries
         assert "unknown" not in libraries.values(), stage
+
+
+def test_a_text_is_parsed_while_other_threads_parse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """CPython 3.11 raises SystemError when threads parse at once (gh-106905); bad texts are refused at once."""
+    parse, failures = ast.parse, iter([SystemError("AST constructor recursion depth mismatch")] * 3)
+
+    def unlucky(*arguments: Any) -> ast.AST:
+        for failure in failures:
+            raise failure
+        return parse(*arguments)
+
+    monkeypatch.setattr(shapes.ast, "parse", unlucky)
+    assert ast.dump(shapes.syntax_tree("a = 1")) == ast.dump(parse("a = 1"))
+    assert next(failures, None) is None
+    with pytest.raises(SyntaxError):
+        shapes.syntax_tree("a =")

@@ -8,15 +8,32 @@ import ast
 import functools
 import hashlib
 import re
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, Literal, TypeAlias
 
 EFFECTS = "<effects>"  # of a file: the statements that define nothing
 NAMED = re.compile(r"(?:\w+\.)+\w+:\w+")  # a text that names a function: "module:name"
 
+TRIES = 100
+
 Chain: TypeAlias = tuple[str, ...]
+
+
+def syntax_tree(source: str | bytes, filename: str = "<text>", mode: Literal["exec", "eval"] = "exec") -> Any:
+    """Return what `ast.parse` does, also while other threads parse.
+
+    CPython 3.11 counts the depth of its trees over all threads, and raises SystemError where another thread's parsing
+    came between (gh-106905): the same text is parsed again. Raises SyntaxError and ValueError as `ast.parse`.
+    """
+    for _ in range(TRIES):
+        try:
+            return ast.parse(source, filename, mode)
+        except SystemError:
+            time.sleep(0.001)
+    return ast.parse(source, filename, mode)
 
 
 @dataclass(frozen=True)
@@ -74,7 +91,7 @@ def digest(*texts: str) -> str:
 def read(path: Path, mtime_ns: int, size: int) -> ModuleSource:
     """Return what a file's top level holds."""
     source = ModuleSource()
-    for node in ast.parse(path.read_bytes(), filename=str(path)).body:
+    for node in syntax_tree(path.read_bytes(), str(path)).body:
         _enter(source, node)
     return source
 
