@@ -103,12 +103,12 @@ class Faults:
         self.release()
 
     def artifacts(self) -> dict[str, float]:
-        """Return when each artifact of the store was made, by stage and key."""
+        """Return when each artifact of the store was made, by stage and key; one whose making was cut short is none."""
         metas = (self.home / "store").glob("*/*/meta.json")
         return {
             f"{meta.parent.parent.name}/{meta.parent.name}": json.loads(meta.read_text())["created"]
             for meta in metas
-            if meta.parent.parent.name != "damaged"
+            if meta.parent.parent.name not in ("damaged", "tmp")
         }
 
     def results(self) -> list[str]:
