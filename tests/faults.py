@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from tests.commands import rows_of
 from tests.warm import Process
 
@@ -98,8 +100,10 @@ class Faults:
         """Start the sweep and kill it, SIGKILL, while one of its processes begins to write this file."""
         process = self.start(self.command(), hold=name)
         self.wait_until_held(process)
+        family = psutil.Process(process.pid).children(recursive=True)
         process.kill()
         process.communicate()
+        assert not psutil.wait_procs(family, PATIENCE)[1]  # what it had started to compute dies with it
         self.release()
 
     def artifacts(self) -> dict[str, float]:

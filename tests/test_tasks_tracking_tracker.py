@@ -4,6 +4,7 @@ import contextlib
 import json
 import re
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -55,6 +56,25 @@ def test_the_projects_own_file_says_the_defaults(folder: Path) -> None:
     assert read_settings(folder) == expected
     assert settings_from("", folder) == expected
     assert settings_from("# nothing\n", folder) == expected
+
+
+def test_a_database_whose_making_was_cut_short_is_made_anew(folder: Path) -> None:
+    """MLflow would stumble over its own tables for ever."""
+    with contextlib.closing(sqlite3.connect(folder / "mlflow.db")) as connection, connection:
+        connection.executescript("CREATE TABLE experiments (name TEXT); CREATE TABLE alembic_version (x TEXT);")
+    (folder / ".mlflow.db.new").write_bytes(b"SQLite format 3")
+    (folder / ".mlflow.db.new-journal").write_bytes(b"half a page")
+    tracker = Tracker(read_settings(folder))
+    assert tracker.client.get_experiment_by_name("textbench") is not None
+    assert [path.name for path in folder.glob(".mlflow.db*")] == [".mlflow.db.lock"]
+
+
+def test_a_database_of_something_else_is_left_alone(folder: Path) -> None:
+    with contextlib.closing(sqlite3.connect(folder / "mlflow.db")) as connection, connection:
+        connection.executescript("CREATE TABLE birds (name TEXT); INSERT INTO birds VALUES ('wren');")
+    Tracker(read_settings(folder)).prepare()
+    with contextlib.closing(sqlite3.connect(folder / "mlflow.db")) as connection:
+        assert connection.execute("SELECT name FROM birds").fetchall() == [("wren",)]
 
 
 @pytest.mark.parametrize(

@@ -171,7 +171,7 @@ class Tracker:
 
         try:
             with self._only_one():
-                self._require_database()
+                self._make_database()
                 self._client = MlflowClient(tracking_uri=uri)
                 names = self.settings.experiments.values()
                 self._experiments = {name: self.experiment(name) for name in names}
@@ -196,8 +196,20 @@ class Tracker:
         # MLflow would try for minutes to open what is not a database.
         uri = self.settings.tracking_uri
         if uri.startswith("sqlite:///"):
-            with contextlib.closing(sqlite3.connect(uri.removeprefix("sqlite:///"))) as connection:
-                connection.execute("SELECT count(*) FROM sqlite_master")
+            _tables(Path(uri.removeprefix("sqlite:///")))
+
+    def _make_database(self) -> None:
+        # MLflow never opens again a database whose making was cut short: it is made beside its place and moved there.
+        path = Path(self.settings.tracking_uri.removeprefix("sqlite:///"))
+        if not self.settings.tracking_uri.startswith("sqlite:///") or not _is_unfinished(path):
+            return
+        from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
+
+        new = path.with_name(f".{path.name}.new")
+        for rest in path.parent.glob(f"{new.name}*"):  # with SQLite's journal
+            rest.unlink()
+        SqlAlchemyStore(f"sqlite:///{new}", self.settings.artifact_root).engine.dispose()
+        new.replace(path)
 
     def experiment(self, name: str) -> str:
         """Return the id of the experiment of this name, made if missing, restored if deleted."""
@@ -390,6 +402,20 @@ class Tracker:
             page = found.token
             if not page:
                 return
+
+
+def _tables(database: Path) -> list[str]:
+    with contextlib.closing(sqlite3.connect(database)) as connection:
+        return [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+
+
+def _is_unfinished(database: Path) -> bool:
+    """Tell whether the database has still to be made; the last thing that MLflow makes of one is an experiment."""
+    tables = _tables(database)
+    if "experiments" not in tables:
+        return not tables
+    with contextlib.closing(sqlite3.connect(database)) as connection:
+        return connection.execute("SELECT count(*) FROM experiments").fetchone() == (0,)
 
 
 def _is_ours(run: Any) -> bool:
