@@ -61,7 +61,9 @@ def test_the_projects_own_file_says_the_defaults(folder: Path) -> None:
 def test_a_database_whose_making_was_cut_short_is_made_anew(folder: Path) -> None:
     """MLflow would stumble over its own tables for ever."""
     with contextlib.closing(sqlite3.connect(folder / "mlflow.db")) as connection, connection:
-        connection.executescript("CREATE TABLE experiments (name TEXT); CREATE TABLE alembic_version (x TEXT);")
+        connection.executescript(
+            "CREATE TABLE experiments (name TEXT); CREATE TABLE alembic_version (x TEXT);"
+        )
     (folder / ".mlflow.db.new").write_bytes(b"SQLite format 3")
     (folder / ".mlflow.db.new-journal").write_bytes(b"half a page")
     tracker = Tracker(read_settings(folder))
