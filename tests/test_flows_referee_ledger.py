@@ -330,6 +330,27 @@ def test_the_table_counts_the_verdicts() -> None:
     assert "the paper's own seconds give ratios of 26 over LSI on reuters65" in few
 
 
+def test_a_claim_is_explained_in_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "home"
+    monkeypatch.setenv("TEXTBENCH_HOME", str(home))
+    one_label(home, "20ng", "counts", TARGET, BOW, **FAITHFUL)
+    id_ = "scdv-2017/table-1/bow/accuracy"
+    found = entry(home, id_)
+    text = " ".join(run(id_, "--explain").split())
+    for part in (
+        "79.7 percent",
+        "table-1: BoW on 20newsgroups-bydate",
+        "counts seed 0: C = 1.0",
+        found.verdict.reason,
+    ):
+        assert part in text
+    assert f"{found.fresh.value:.6g}" in text  # type: ignore[union-attr]
+    (row,) = [json.loads(line) for line in run(id_, "--explain", "--json").splitlines()]
+    assert list(row["explanation"]) == ["published", "protocol", "measured here", "verdict"]
+    notes = " ".join(run("cfl-2013/table-1/20newsgroups/naive-bayes", "--explain").split())
+    assert "binary features with alpha 0.1: 82, worth +4.2" in notes
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

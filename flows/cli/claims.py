@@ -1,6 +1,7 @@
 """`textbench claims`: the published figures, and whether they hold."""
 
 import sys
+import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
@@ -20,10 +21,12 @@ from textbench.tasks.words import counted
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from textbench.flows.referee.explanation import Part
     from textbench.flows.referee.ledger import LedgerEntry
     from textbench.flows.referee.measurement import Measurement
 
 MANY = 12  # claims, from which on reasons are summed up
+WIDTH = 100  # of an explanation
 COLUMNS = ("published", "measured", "recorded", "verdict")
 STYLES = {
     "reproduced": "green",
@@ -55,6 +58,10 @@ def claims(
     data_dir: Annotated[
         Path | None, typer.Option(help="Folder of data archives.", show_default="$TEXTBENCH_DATA_DIR")
     ] = None,
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", help="Show each claim in full: the verdict's algebra, settings, notes."),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON Lines and nothing else.")] = False,
 ) -> None:
     """Show published figures beside measured ones, and by rule whether each holds.
@@ -62,8 +69,9 @@ def claims(
     Fresh figures are of this results folder, recorded ones of the repository. A mean over seeds takes in recorded seeds
     that would come out the same today.
 
-    Example: textbench claims scdv-2017/table-1/bow --run
+    Example: textbench claims scdv-2017/table-1/scdv/accuracy --explain
     """
+    from textbench.flows.referee.explanation import explain as explained
     from textbench.flows.referee.ledger import choose, ledger, requests
     from textbench.flows.referee.ledger import record as write
     from textbench.flows.run.workspace import home_folder
@@ -83,7 +91,10 @@ def claims(
         print(f"textbench: recorded {n_written} figures in evaluation/measured.csv", file=sys.stderr)
     if json:
         for entry in entries:
-            print_json(entry.as_json())
+            print_json(entry.as_json() | ({"explanation": dict(explained(entry))} if explain else {}))
+    elif explain:
+        for entry in entries:
+            _print_in_full(entry.claim.id, explained(entry))
     else:
         from rich.console import Console
 
@@ -107,6 +118,21 @@ def _run(home: Path, request: BenchmarkRequest) -> int:
     with stopped_by_hand(), contextlib.redirect_stdout(io.StringIO()):
         rows, _ = run_flow(home, request, as_json=True)
     return sum(row["error"] is not None for row in rows)
+
+
+def _print_in_full(id_: str, parts: "Sequence[Part]") -> None:
+    """Print a claim in full, wrapped, each part below its heading."""
+    print(id_)
+    for heading, lines in parts:
+        print(f"\n  {heading}")
+        for line in lines:
+            depth = 4 + len(line) - len(line.lstrip())
+            print(
+                textwrap.fill(
+                    line.strip(), WIDTH, initial_indent=" " * depth, subsequent_indent=" " * (depth + 2)
+                )
+            )
+    print()
 
 
 def _print(console: "Console", entries: "Sequence[LedgerEntry]") -> None:

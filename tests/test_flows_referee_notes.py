@@ -1,0 +1,59 @@
+"""Notes of the ledger: each is about claims there are, its figures agree with one another, and bad ones are refused."""
+
+from pathlib import Path
+
+import pytest
+
+from textbench.evaluation.claims.published import read_claims
+from textbench.flows.plan.papers import FOLDER
+from textbench.flows.referee.notes import Note, notes_on, read_notes
+from textbench.tasks import InputError
+
+NOTES = [note for path in sorted(FOLDER.glob("*/notes.yaml")) for note in read_notes(path)]
+
+
+@pytest.mark.parametrize("note", NOTES, ids=lambda note: note.about)
+def test_a_note_is_about_claims_and_adds_up(note: Note) -> None:
+    assert any(note.is_about(claim.id) for claim in read_claims())
+    for experiment in note.experiments:
+        known = [figure.value for figure in experiment.figures if figure.value is not None]
+        for figure in experiment.figures:
+            if figure.value is not None and figure.worth is not None:
+                # Both are rounded as they were written down.
+                assert any(figure.worth == pytest.approx(figure.value - other, abs=0.011) for other in known)
+
+
+def test_no_claim_has_two_notes_under_one_name() -> None:
+    """YAML takes the last of two keys alike and says nothing."""
+    for path in FOLDER.glob("*/notes.yaml"):
+        keys = [line for line in path.read_text("utf-8").splitlines() if line[:1] not in ("", " ", "#", "-")]
+        assert len(keys) == len(set(keys)) == len(read_notes(path))
+
+
+def test_notes_on_a_claim_begin_with_those_on_most() -> None:
+    found = [note.about for note in notes_on("scdv-2017/table-1/scdv/accuracy")]
+    assert "scdv-2017/table-1/scdv" in found
+    assert found == sorted(found, key=lambda about: about.count("/"))
+    assert not Note("scdv-2017/table-1/scdv", "").is_about("scdv-2017/table-1/scdv2/accuracy")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("a/b: text", "a/b.text: Field required"),
+        ("a/b: {text: x, experiment: []}", "a/b.experiment: Unexpected keyword argument, got []"),
+        ("a/b: {text: x, experiments: [{settings: s, of: o}]}", "a/b.experiments.0.figures: Field required"),
+        (
+            "a/b: {text: x, experiments: [{settings: s, of: o, figures: [{change: c, value: many}]}]}",
+            "figures.0.value: Input should be a valid number, unable to parse string as a number, got 'many'",
+        ),
+        ("- a", "must hold `key: value` lines"),
+    ],
+)
+def test_what_is_no_note_is_refused_in_a_line(content: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "notes.yaml"
+    path.write_text(content)
+    with pytest.raises(InputError, match=r"notes\.yaml") as caught:
+        read_notes(path)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
