@@ -59,9 +59,19 @@ def pointers(documents: list[np.ndarray], max_length: int = 5) -> list[tuple[tup
     return found
 
 
-def exact(documents: list[np.ndarray], pointer_cost: float, *, integer: bool = True) -> float:
-    """The optimum of equation (1), or of its linear relaxation, by HiGHS."""
+def exact(
+    documents: list[np.ndarray],
+    pointer_cost: float,
+    *,
+    integer: bool = True,
+    weights: np.ndarray | None = None,
+) -> float:
+    """The optimum of equation (1), of its linear relaxation, or of equation (2), by HiGHS.
+
+    weights: D of each of `pointers`, 0 for one that may not be used.
+    """
     all_pointers = pointers(documents)
+    D = np.ones(len(all_pointers)) if weights is None else weights
     grams = {gram: i for i, gram in enumerate(dict.fromkeys(gram for gram, _ in all_pointers))}
     m, n_words = len(all_pointers), sum(map(len, documents))
     rows = [place + j for gram, place in all_pointers for j in range(len(gram))]
@@ -69,11 +79,13 @@ def exact(documents: list[np.ndarray], pointer_cost: float, *, integer: bool = T
     X = sp.csr_matrix((np.ones(len(rows)), (rows, columns)), shape=(n_words, m + len(grams)))
     of = [m + grams[gram] for gram, _ in all_pointers]
     link = sp.csr_matrix(
-        (np.repeat([1.0, -1.0], m), ([*range(m)] * 2, [*range(m), *of])), shape=(m, m + len(grams))
+        (np.concatenate([D, np.full(m, -1.0)]), ([*range(m)] * 2, [*range(m), *of])),
+        shape=(m, m + len(grams)),
     )
-    cost = np.concatenate([np.full(m, pointer_cost), [len(gram) for gram in grams]])
+    cost = np.concatenate([D * pointer_cost, [len(gram) for gram in grams]])
     limits = [LinearConstraint(X, 1, np.inf), LinearConstraint(link, -np.inf, 0)]
-    return milp(cost, constraints=limits, bounds=Bounds(0, 1), integrality=np.full(len(cost), integer)).fun
+    most = np.concatenate([D > 0, np.full(len(grams), max(D))])
+    return milp(cost, constraints=limits, bounds=Bounds(0, most), integrality=np.full(len(cost), integer)).fun
 
 
 def assert_covers(index: KgramIndex, span: np.ndarray) -> None:
@@ -227,6 +239,24 @@ def test_relaxation_reaches_the_linear_program(pointer_cost: float) -> None:
     assert relaxation.alpha.sum() == pytest.approx(linear, rel=2e-3)
     bound = lower_bound(index, pointer_cost, COSTS, relaxation.alpha)
     assert linear * 0.998 <= bound <= linear * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("pointer_cost", [0.5, 3.0])
+def test_reweighted_relaxation_reaches_the_linear_program(pointer_cost: float) -> None:
+    """Equation (2) with any weights: a pointer's is on its own cost and on its share of the entry's."""
+    documents = corpus(6)
+    index = indexed(documents)
+    span = amortised_cover(index, pointer_cost, COSTS)
+    relaxation = Relaxation(index, pointer_cost, COSTS, word_prices(index, span, pointer_cost, COSTS), span)
+    w, D = np.moveaxis(relaxation._state, 2, 0)
+    D[:] = np.random.default_rng(12).uniform(1, 2, D.shape)
+    weights = [D[len(gram) - 1, place] * (w[len(gram) - 1, place] >= 0) for gram, place in pointers(documents)]
+    for _ in range(400):
+        relaxation.iterate()
+    linear = exact(documents, pointer_cost, integer=False, weights=np.array(weights, dtype=float))
+    assert relaxation.alpha.sum() == pytest.approx(linear, rel=2e-3)
+    relaxation.reweight()
+    np.testing.assert_allclose(D, np.maximum(1, 1 / (np.maximum(w, 0) + 0.5)), rtol=1e-6)
 
 
 @pytest.mark.parametrize("pointer_cost", [0.0, 0.5, 3.0])
