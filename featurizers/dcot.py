@@ -52,6 +52,8 @@ SEARCH_SPACE: dict[str, BaseDistribution] = {
     "block_norm": CategoricalDistribution([False, True]),
     "include_input": CategoricalDistribution([True, False]),
 }
+# What a search under the paper's protocol leaves as the paper had it: counts, tanh, and x beside all z_k.
+UNSEARCHED = {"weighting": "counts", "squash": True, "block_norm": False, "include_input": True}
 WEIGHTINGS = {"counts": Counts, "tfidf": TfIdf}
 ROUNDING = 1e-5  # of float32, after sums over a thousand prototypes
 

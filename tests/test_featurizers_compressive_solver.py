@@ -250,7 +250,9 @@ def test_reweighted_relaxation_reaches_the_linear_program(pointer_cost: float) -
     relaxation = Relaxation(index, pointer_cost, COSTS, word_prices(index, span, pointer_cost, COSTS), span)
     w, D = np.moveaxis(relaxation._state, 2, 0)
     D[:] = np.random.default_rng(12).uniform(1, 2, D.shape)
-    weights = [D[len(gram) - 1, place] * (w[len(gram) - 1, place] >= 0) for gram, place in pointers(documents)]
+    weights = [
+        D[len(gram) - 1, place] * (w[len(gram) - 1, place] >= 0) for gram, place in pointers(documents)
+    ]
     for _ in range(400):
         relaxation.iterate()
     linear = exact(documents, pointer_cost, integer=False, weights=np.array(weights, dtype=float))

@@ -12,8 +12,7 @@ SHA256 = _reuters.SHA256
 LICENCE = _reuters.LICENCE
 CITATION = _reuters.CITATION
 RULE = "letters-stop-stem"
-# Everything is learned from the training texts alone, the SVM from the labels of the budget. Neither its C nor the folds
-# are stated, so ours are used.
+# Features are learned from the training texts alone. Neither the SVM's C nor the folds are stated, so ours are used.
 FAITHFUL = {"dcot-2012": {"rule": "letters-stop-stem", "transductive": False}}
 
 
