@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from textbench.featurizers._learned import LearnedArrays
 from textbench.featurizers._parameters import check_parameters
+from textbench.featurizers._texts import checked_texts
 
 INPUT = "texts"
 ACCEPTS = {"min_n": "[1, inf)", "max_n": "[1, inf)", "min_df": "[1, inf)"}
@@ -57,7 +58,7 @@ class CharNgrams(LearnedArrays, TransformerMixin, BaseEstimator):
         """Learn n-grams and their idf from X, and return its weights; texts are cut up once."""
         check_parameters(self, ACCEPTS)
         vectorizer = self._vectorizer(min_df=self.min_df)
-        weights = vectorizer.fit_transform(_texts(X))
+        weights = vectorizer.fit_transform(checked_texts(X))
         self.terms_ = vectorizer.get_feature_names_out().tolist()
         self.idf_ = vectorizer.idf_
         return weights.astype(np.float32)
@@ -67,7 +68,7 @@ class CharNgrams(LearnedArrays, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         vectorizer = self._vectorizer(vocabulary=self.terms_)
         vectorizer.idf_ = self.idf_
-        return vectorizer.transform(_texts(X)).astype(np.float32)
+        return vectorizer.transform(checked_texts(X)).astype(np.float32)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the n-grams."""
@@ -79,14 +80,6 @@ class CharNgrams(LearnedArrays, TransformerMixin, BaseEstimator):
         return TfidfVectorizer(
             analyzer="char_wb", ngram_range=lengths, lowercase=self.lowercase, sublinear_tf=True, **params
         )
-
-
-def _texts(X: Any) -> list[str]:
-    """Return X. Raises ValueError for what is no list of strings."""
-    wrong = next((text for text in X if not isinstance(text, str)), None) if isinstance(X, list) else X
-    if not isinstance(X, list) or wrong is not None:
-        raise ValueError(f"documents must be a list of strings: got {type(wrong).__name__}")
-    return X
 
 
 def build(**params: Any) -> CharNgrams:
