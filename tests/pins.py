@@ -95,6 +95,52 @@ PINS = {
             215,
         ),
     },
+    "20ng-body": {
+        "train": (
+            11314,
+            [
+                (
+                    "alt.atheism",
+                    "Archive-name: atheism/resources\nAlt-atheism-archive-name: re",
+                    "ba418fc34fa429fe162b37cbb6dc44cb7f9562e8",
+                ),
+                (
+                    "rec.sport.baseball",
+                    "Just curious if anyone has started to standout early in the ",
+                    "989b9eb8f2f4b4e076e7c92390f473768ced5b71",
+                ),
+                (
+                    "talk.religion.misc",
+                    "In article <1993Apr15.012537.26867@nntpd2.cxo.dec.com>, shar",
+                    "5ba4dfb90fe46f20842e3542828420c53440ddba",
+                ),
+            ],
+            "480 584 591 590 578 593 585 594 598 597 600 595 591 594 593 599 546 564 465 377",
+            18,
+        ),
+        "test": (
+            7532,
+            [
+                (
+                    "alt.atheism",
+                    "In article <healta.153.735242337@saturn.wwc.edu>, healta@sat",
+                    "d7196e9656a09b861ab9317df3a6851e404b229d",
+                ),
+                (
+                    "rec.sport.baseball",
+                    "In article <1993Apr15.195452.14672@scott.skidmore.edu> jrogo",
+                    "926375711c83d7ddad699bf74697e5521dbdf75a",
+                ),
+                (
+                    "talk.religion.misc",
+                    "In article <C64H4w.BFH@darkside.osrhe.uoknor.edu> \nbil@okcfo",
+                    "d2b4e4652029ac581c6093f88aa0e4335fc1a585",
+                ),
+            ],
+            "319 389 394 392 385 395 390 396 398 397 399 396 393 396 394 398 364 376 310 251",
+            16,
+        ),
+    },
     "20ng-subject": {
         "train": (
             11314,

@@ -86,6 +86,11 @@ def subject_and_body(message: str) -> str:
     return "\n".join([*([" ".join(subject[1].split())] if subject else []), body])
 
 
+def body(message: str) -> str:
+    """Return what follows the first blank line."""
+    return message.partition("\n\n")[2]
+
+
 def stripped(message: str) -> str:
     """Return the body without quotes and signature, by scikit-learn's rules (fetch_20newsgroups)."""
     from sklearn.datasets import _twenty_newsgroups as rules
