@@ -1,7 +1,8 @@
 """The flow `label_budget`: how good each method is when only some of the training documents have labels.
 
-Features are learnt on all training texts, without labels; the probe and its C see the labels of the budget alone. The
-draws are nested and the same for every method (`evaluation.probes.budgets`).
+Features are learnt on all training texts, without labels, or by a method that uses labels on the documents of the
+budget; the probe and its C see the labels of the budget alone. The draws are nested and the same for every method
+(`evaluation.probes.budgets`).
 """
 
 from typing import Any

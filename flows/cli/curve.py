@@ -53,7 +53,8 @@ def curve(
 ) -> None:
     """Draw label-budget curves: how good methods are with few labels.
 
-    Features are learnt on all training texts; only the classifier is short of labels. Finished cells are kept.
+    Features are learnt on all training texts; only the classifier, and a method that uses labels, is short of them.
+    Finished cells are kept.
 
     Example: textbench curve -d reuters65 -m tfidf -m lsi -m nb --budgets 500,1000,2000 --draws 5
     """
@@ -124,7 +125,7 @@ def print_curves(
     """Draw the curves, if they are to be drawn, and print them as a table, unless rows are printed as JSON."""
     from textbench.flows.plan.corpora import keep_numbers, told_apart
     from textbench.flows.results.index import Index
-    from textbench.flows.results.learning_curves import summarise, verdicts
+    from textbench.flows.results.learning_curves import explained, summarise, verdicts
     from textbench.flows.results.metric_names import heading, scale, unit
 
     failed = [row for row in rows if row["error"]]
@@ -155,10 +156,10 @@ def print_curves(
             [f"{budget:,}", *(_figure(of_method.get(budget), scale(metric)) for of_method in points)]
             for budget in sorted({budget for of_method in points for budget in of_method})
         ]
-        print_table(console, of_texts(title, ("labels", *(one.method for one in own)), lines))
+        print_table(console, of_texts(title, ("labels", *(one.label for one in own)), lines))
     console.print(
         "Mean over draws with the half width of its 95 % interval, none where draws are equal or one alone; the draws "
-        "are the same for all methods."
+        f"are the same for all methods.{f' {said}.' if (said := explained(curves)) else ''}"
     )
     for line in verdicts(done, metric):
         console.print(f"\n{line}", markup=False, highlight=False)

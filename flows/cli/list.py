@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
 SHOWN = 6  # methods of a part of a suite that are named
 # Headings of lists that have a line an entry, by the values of some columns.
-METHODS_BY: Mapping[tuple[str, ...], str] = {
-    ("representation",): "Representations",
-    ("classifier",): "Classifiers, which take the probe's place",
+METHODS_BY: Mapping[tuple[str | bool, ...], str] = {
+    ("representation", False): "Representations",
+    ("representation", True): "Representations that are fitted to labels too, marked + in tables",
+    ("classifier", False): "Classifiers, which take the probe's place",
 }
 METRICS_BY: Mapping[tuple[str | None, ...], str] = {
     ("one", None): "One label a document: what was decided",
@@ -69,6 +70,7 @@ def list_methods(json: Json = False) -> None:
             "description": entry.description,
             "input": entry.constant("INPUT", "counts"),
             "role": entry.constant("ROLE", "representation"),
+            "uses_labels": entry.uses_labels(),
             "seeded": entry.is_seeded,
             "source": _source(entry),
         }
@@ -77,7 +79,7 @@ def list_methods(json: Json = False) -> None:
     if json:
         _print(entries, (), json)
     else:
-        _print_lines(entries, METHODS_BY, ("role",))
+        _print_lines(entries, METHODS_BY, ("role", "uses_labels"))
 
 
 @list_app.command("metrics")

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from textbench.flows.plots import style
-from textbench.flows.results.learning_curves import Curve
+from textbench.flows.results.learning_curves import Curve, explained
 from textbench.flows.results.metric_names import heading, scale, unit
 from textbench.tasks import InputError
 
@@ -45,7 +45,7 @@ def draw_curves(axis: Any, found: Sequence[Curve]) -> None:
     most = 101.0 if factor == 100 else high
     axis.set_ylim(max(low, 0.0), min(high, most))  # two draws have an interval wider than all there is
     _name_lines(axis, found)
-    axis.set_xlabel("labelled training documents")
+    axis.set_xlabel("\n".join(filter(None, ["labelled training documents", explained(found)])))
     axis.set_ylabel(f"{heading(metric)}, {unit(metric)}")
 
 
@@ -57,7 +57,7 @@ def _name_lines(axis: Any, found: Sequence[Curve]) -> None:
         end = curve.points[-1]
         height = max(factor * end.mean, height + GAP * (high - low))
         axis.annotate(
-            style.shortened(curve.method),
+            style.shortened(curve.label),
             (end.budget, factor * end.mean),
             xytext=(1.01, height),
             textcoords=axis.get_yaxis_transform(),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from textbench.flows.plots import style
+from textbench.flows.results.method_names import EXPLAINED
 from textbench.flows.results.metric_names import heading, scale, unit
 from textbench.flows.results.summary import Summary, columns, of_best, summarise, tables
 from textbench.tasks import InputError
@@ -85,6 +86,8 @@ def _panel(axis: Any, summaries: list[Summary], metric: str) -> None:
     label = f"{heading(metric)}, {unit(metric)}{_bars(summaries, metric)}"
     if shared := of_best(summaries, metric):
         label += "\n" + textwrap.fill(f"Diamond: best{shared}", LINE)
+    if any(summary.uses_labels for summary in summaries):
+        label += f"\n{EXPLAINED}"
     axis.set_xlabel(label)
 
 

@@ -113,7 +113,7 @@ def curves(found: Sequence[Curve], name: str, title: str) -> Figure:
         draw_curves(axis, found)
         metric = found[0].metric
         words = "; ".join(
-            f"{c.method} {', '.join(f'{scale(metric) * p.mean:.1f} at {p.budget}' for p in c.points)}"
+            f"{c.label} {', '.join(f'{scale(metric) * p.mean:.1f} at {p.budget}' for p in c.points)}"
             for c in found
         )
         svg = style.inline(figure, name, title, f"{heading(metric)} in {unit(metric)}: {words}.")

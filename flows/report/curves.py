@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from textbench.flows.report.evidence import Evidence
-from textbench.flows.results.learning_curves import Curve, summarise
+from textbench.flows.results.learning_curves import Curve, explained, summarise
 from textbench.flows.results.metric_names import heading, scale, unit
 from textbench.flows.tables.table import LOCAL, NOTHING, Datum, Table, slug
 from textbench.tasks.words import counted
@@ -58,7 +58,7 @@ def _table(dataset: str, protocol: str, curves: Sequence[Curve]) -> Table:
     rows = []
     for curve in curves:
         points = {point.budget: point for point in curve.points}
-        cells = [Datum(curve.method)]
+        cells = [Datum(curve.label)]
         for budget in budgets:
             point = points.get(budget)
             half = (point.high - point.low) / 2 if point else 0.0
@@ -69,7 +69,7 @@ def _table(dataset: str, protocol: str, curves: Sequence[Curve]) -> Table:
         f"{heading(metric)} in {unit(metric)}, the mean over {n_draws} "
         f"draw{'s' if n_draws > 1 else ''} of labels with "
         "the half-width of its 95 % interval. All methods get the same draws; features are learnt "
-        "on all training texts."
+        f"on all training texts{f', but {said}, on those that have some' if (said := explained(curves)) else ''}."
     )
     title = f"{dataset}, {protocol} protocol, by labels"
     name = slug(f"curve-{dataset}-{protocol}")

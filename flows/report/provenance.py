@@ -7,6 +7,7 @@ from typing import Any
 from textbench.flows.plan.request import Request
 from textbench.flows.referee.ledger import LedgerEntry
 from textbench.flows.report.evidence import Evidence, Row, known
+from textbench.flows.results.method_names import marked
 from textbench.flows.results.runs import command_of
 from textbench.flows.results.summary import settings_of
 from textbench.flows.tables.table import LOCAL, NOTHING, RECORDED, Datum, Table, code
@@ -55,7 +56,7 @@ def _line(evidence: Evidence, rows: Sequence[Row]) -> list[Datum]:
     trials = f", best of {first['trials']} settings" if int(first["trials"]) else ""
     return [
         Datum(first["dataset"]),
-        Datum(first["method"]),
+        Datum(marked(first)),
         Datum(", ".join(filter(None, [first["protocol"], first.get("paper")]))),
         Datum(labels),
         Datum(seeds),

@@ -21,6 +21,7 @@ from textbench.flows.referee.held import PLAIN
 from textbench.flows.referee.ledger import hardware_here, read_measured
 from textbench.flows.report.evidence import Evidence, known, published_name
 from textbench.flows.report.provenance import SHORT, digests, settings
+from textbench.flows.results.method_names import marked, uses_labels
 from textbench.flows.results.runs import command_of
 from textbench.flows.results.summary import Summary, summarise
 from textbench.flows.tables.table import RECORDED, Datum, Table, code
@@ -101,7 +102,7 @@ def _line(
         dataset=row["dataset"], method=row["method"], protocol=row["protocol"], trials=int(row["trials"]),
         n_seeds=len(row["seeds"].split()), mean=mean, half_width=half_width, seconds=seconds, peak_mb=peak_mb,
         params=[], on_border=[], n_failed=0, errors=[], settings=tuple(asked), apart=asked,
-        over={name: over for name, (_, over) in intervals.items()},
+        over={name: over for name, (_, over) in intervals.items()}, uses_labels=uses_labels(row),
     )  # fmt: skip
 
 
@@ -146,7 +147,7 @@ def made(places: set[tuple[str, str]] | None) -> Table:
             continue
         files = dict(pair.split("=", 1) for pair in row["data_sha256"].split() if "=" in pair)
         rows.append([
-            Datum(row["dataset"]), Datum(row["method"]),
+            Datum(row["dataset"]), Datum(marked(row)),
             Datum(", ".join(filter(None, [row["protocol"], row["paper"]]))),
             Datum(row["seeds"]), Datum(row["trials"]), Datum(row["params"] or "-"), digests(files),
             Datum(row["commit"][:SHORT], row["commit"], is_code=True), Datum(row["hardware"]), code(row["command"]),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from textbench.evaluation.metrics.coherence import npmi, top_terms, umass
 from textbench.flows.report.evidence import Evidence, Row
+from textbench.flows.results.method_names import marked
 from textbench.flows.results.runs import Run
 from textbench.flows.tables.table import LOCAL, Datum, Table, number, slug
 from textbench.tasks import InputError
@@ -97,7 +98,7 @@ def coherence(found: Sequence[Topics]) -> Table:
     for one in sorted(found, key=lambda t: (t.row["dataset"], -sum(t.npmi) / len(t.npmi))):
         n = len(one.npmi)
         rows.append([
-            Datum(one.row["dataset"]), Datum(one.row["method"]), Datum(one.row["protocol"]), Datum(str(n), n),
+            Datum(one.row["dataset"]), Datum(marked(one.row)), Datum(one.row["protocol"]), Datum(str(n), n),
             number(sum(one.npmi) / n, 3), number(sum(one.umass) / n, 1),
         ])  # fmt: skip
     headings = [

@@ -25,6 +25,7 @@ from textbench.evaluation.statistics.significance import (
 )
 from textbench.flows.plan.corpora import choose_datasets, choose_methods
 from textbench.flows.results.index import Index
+from textbench.flows.results.method_names import marked
 from textbench.flows.results.metric_names import KNOWN
 from textbench.flows.results.predictions import corpus_key, is_right, predictions, tally
 from textbench.flows.results.runs import command_to_run, find_run, is_whole
@@ -90,7 +91,7 @@ def _names(rows: Sequence[Row]) -> list[str]:
     """Name each row by the least that sets it apart."""
     columns = ("method", "protocol", "trials", "probe", "seed")
     varying = [c for c in columns if c == "method" or len({row.get(c) for row in rows}) > 1]
-    names = [" ".join([row["method"], *(f"{c} {row.get(c)}" for c in varying[1:])]) for row in rows]
+    names = [" ".join([marked(row), *(f"{c} {row.get(c)}" for c in varying[1:])]) for row in rows]
     return [
         name if names.count(name) == 1 else f"{name} {row['key'][:8]}"
         for name, row in zip(names, rows, strict=True)

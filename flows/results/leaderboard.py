@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from textbench.evaluation.metrics.multilabel import is_of_several_labels
 from textbench.flows.results.half_widths import in_words
+from textbench.flows.results.method_names import EXPLAINED
 from textbench.flows.results.metric_names import KNOWN, SHORT, heading, scale, unit
 from textbench.flows.results.predictions import testable
 from textbench.flows.results.summary import Summary, columns, higher, in_unit, on_seeds, summarise, tables
@@ -108,6 +109,8 @@ def caption(table: Sequence[Summary], shown: Sequence[str], best: str = MARKED) 
     border = sorted({name for summary in table for name in summary.on_border})
     if border:
         parts.append(f"{ON_BORDER} chosen at the end of what was searched: {', '.join(border)}.")
+    if any(summary.uses_labels for summary in table):
+        parts.append(f"{EXPLAINED}.")
     if about := table[0].about:
         parts.append(f"{table[0].dataset}: {about}.")
     return " ".join(parts)
@@ -149,6 +152,7 @@ def _figures(rows: Rows, metric: str | None) -> Table:
     ordered = [*([metric] if metric else []), *(name for name in KNOWN if name != metric)]
     names = [*fixed, *(column for name in ordered for column in (name, f"{name}_95", f"{name}_95_over"))]
     names += ["seconds", "peak_mb", "is_best", "on_border", "n_failed", "errors", "documents_sha256", "runs"]
+    names += ["uses_labels"]
     lines = []
     for summary in summarise(rows, metric):
         values: list[Any] = [getattr(summary, name) for name in fixed]
@@ -157,7 +161,8 @@ def _figures(rows: Rows, metric: str | None) -> Table:
             values += [summary.mean.get(name), None if math.isnan(half) else half, summary.over.get(name)]
         values += [summary.seconds, summary.peak_mb, int(summary.is_best), " ".join(summary.on_border)]
         values += [summary.n_failed, "; ".join(summary.errors), summary.documents_sha256]
-        lines.append([Datum("", value) for value in [*values, " ".join(summary.runs)]])
+        values += [" ".join(summary.runs), int(summary.uses_labels)]
+        lines.append([Datum("", value) for value in values])
     return Table("leaderboard", "", [(name, name) for name in names], lines)
 
 

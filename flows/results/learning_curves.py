@@ -8,6 +8,7 @@ from typing import Any
 from textbench.evaluation.metrics.multilabel import is_of_several_labels
 from textbench.evaluation.statistics.intervals import mean_interval
 from textbench.evaluation.statistics.significance import holm, paired_t
+from textbench.flows.results.method_names import EXPLAINED, SUPERVISED, marked, uses_labels
 from textbench.flows.results.metric_names import KNOWN
 
 LEVEL = 0.05
@@ -32,6 +33,12 @@ class Curve:
     metric: str
     n_draws: int
     points: Sequence[BudgetPoint]
+    uses_labels: bool = False
+
+    @property
+    def label(self) -> str:
+        """The method, with a mark if it was fitted to labels."""
+        return self.method + SUPERVISED * self.uses_labels
 
 
 def summarise(rows: Sequence[Mapping[str, Any]], metric: str | None = None) -> list[Curve]:
@@ -46,8 +53,14 @@ def summarise(rows: Sequence[Mapping[str, Any]], metric: str | None = None) -> l
         for found in own:
             values.setdefault(found["labels"]["budget"], []).append(found["metrics"][chosen])
         points = [_point(budget, values[budget]) for budget in sorted(values)]
-        curves.append(Curve(dataset, method, chosen, max(map(len, values.values())), points))
+        n_draws = max(map(len, values.values()))
+        curves.append(Curve(dataset, method, chosen, n_draws, points, uses_labels(own[0])))
     return curves
+
+
+def explained(curves: Sequence[Curve]) -> str:
+    """Return what the mark of methods that use labels means, "" where none does."""
+    return EXPLAINED if any(curve.uses_labels for curve in curves) else ""
 
 
 def _point(budget: int, values: Sequence[float]) -> BudgetPoint:
@@ -86,7 +99,7 @@ def _standing(rows: Sequence[Mapping[str, Any]], budget: int, metric: str) -> st
     runs: dict[str, dict[int, float]] = {}
     for row in rows:
         if row["labels"]["budget"] == budget:
-            runs.setdefault(row["method"], {})[row["labels"]["draw"]] = row["metrics"][metric]
+            runs.setdefault(marked(row), {})[row["labels"]["draw"]] = row["metrics"][metric]
     sign = 1 if KNOWN[metric].higher_is_better else -1
     best = max(runs, key=lambda method: sign * mean_interval(list(runs[method].values()))[0])
     others = [method for method in runs if method != best]

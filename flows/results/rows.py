@@ -5,7 +5,7 @@ from typing import Any
 
 from textbench.flows.plan.base_cell import BaseCell, feature_stages
 from textbench.flows.plan.cell import Cell
-from textbench.tasks import predict, score
+from textbench.tasks import catalogue, predict, score
 from textbench.tasks.storage.recipe import Reference
 from textbench.tasks.storage.store import Store
 
@@ -19,6 +19,7 @@ def result_row(cell: Cell, store: Store) -> dict[str, Any]:
     if features is not None:
         used |= feature_stages(features)
     found = {
+        "uses_labels": features is not None and "labels" in features.params,
         "params": chosen["values"] | chosen["settings"] | ({"C": chosen["C"]} if chosen["C"] else {}),
         "on_border": chosen["on_border"],
         "metrics": score.metrics(store.open(cell.references["evaluate"])),
@@ -33,7 +34,9 @@ def result_row(cell: Cell, store: Store) -> dict[str, Any]:
 
 def row(cell: Cell, error: str | None = None) -> dict[str, Any]:
     """Return a cell as a row with no result yet, or with the error that took its place."""
-    return empty_row(cell, error, probe=cell.probe or "", paper=cell.request.paper, params={})
+    asked = cell.references["tune"].params
+    labels = {"uses_labels": catalogue.method(asked["method"]).uses_labels(asked["fixed"])}
+    return empty_row(cell, error, probe=cell.probe or "", paper=cell.request.paper, params={}) | labels
 
 
 def empty_row(

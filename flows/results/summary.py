@@ -11,6 +11,7 @@ from typing import Any
 from textbench.evaluation.metrics.multilabel import is_of_several_labels
 from textbench.evaluation.statistics.intervals import mean_interval
 from textbench.flows.results.half_widths import over_documents, wider
+from textbench.flows.results.method_names import SUPERVISED, uses_labels
 from textbench.flows.results.metric_names import KNOWN, SHOWN, SHOWN_SEVERAL, scale
 from textbench.tasks.words import counted
 
@@ -31,6 +32,7 @@ class Summary:
     `dataset` is of the same documents alone (`flows.plan.corpora`), `about` what tells it from others of its name.
     `is_best` goes by the seeds that it has in common with others (`in_common`); `by_seed` has the figures by metric.
     `runs` are the ids that other commands take, the lowest seed first; `data_note` says what is wrong with the data.
+    `uses_labels` says that the representation was fitted to labels.
     """
 
     dataset: str
@@ -58,6 +60,7 @@ class Summary:
     half_width_documents: Mapping[str, float] = field(default_factory=dict)
     runs: Sequence[str] = ()
     data_note: str = ""
+    uses_labels: bool = False
 
     @property
     def title(self) -> str:
@@ -66,9 +69,13 @@ class Summary:
 
     @property
     def label(self) -> str:
-        """The method, how many settings were tried if it was tuned, and what tells it from its other summaries."""
+        """The method, how many settings were tried if it was tuned, and what tells it from its other summaries.
+
+        What was fitted to labels is marked.
+        """
         words = [*([counted(self.trials, "trial")] if self.trials else []), *self.apart]
-        return f"{self.method} ({', '.join(words)})" if words else self.method
+        name = self.method + SUPERVISED * self.uses_labels
+        return f"{name} ({', '.join(words)})" if words else name
 
     def holds(self, row: Mapping[str, Any]) -> bool:
         """Tell whether a row is one of those that are summarised here."""
@@ -229,6 +236,7 @@ def _summary(group: Group, rows: list[Mapping[str, Any]]) -> Summary:
         half_width_documents=documents,
         runs=_ids(done),
         data_note=next((row["data_note"] for row in rows if row.get("data_note")), ""),
+        uses_labels=uses_labels(rows[0]) or any(row.get("uses_labels") for row in rows),
     )
 
 
