@@ -9,6 +9,7 @@ import typer
 from textbench.flows.cli.output import check_figure, print_json
 from textbench.flows.cli.take import take_run
 from textbench.flows.cli.voice import wrote
+from textbench.flows.results.method_names import explained
 from textbench.flows.results.metric_names import KNOWN, heading, scale
 from textbench.flows.tables.table import Datum, Table, of_texts
 from textbench.flows.tables.terminal import print_table
@@ -160,6 +161,7 @@ def _pairs_table(dataset: str, compared: "Sequence[PairedTest]") -> Table:
         f"both p Holm-corrected over {counted(len(compared), 'pair')}. "
         f"{SIGNIFICANT} p below {LEVEL}. Only one right: "
         "documents that the first, and that the second alone gets right."
+        f"{explained(name for pair in compared for name in (pair.first, pair.second))}"
     )
     title = f"{dataset}, {heading(first.metric)}"
     return of_texts(title, ("pair", *COLUMNS), rows, note)

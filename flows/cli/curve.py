@@ -125,7 +125,8 @@ def print_curves(
     """Draw the curves, if they are to be drawn, and print them as a table, unless rows are printed as JSON."""
     from textbench.flows.plan.corpora import keep_numbers, told_apart
     from textbench.flows.results.index import Index
-    from textbench.flows.results.learning_curves import explained, summarise, verdicts
+    from textbench.flows.results.learning_curves import summarise, verdicts
+    from textbench.flows.results.method_names import explained
     from textbench.flows.results.metric_names import heading, scale, unit
 
     failed = [row for row in rows if row["error"]]
@@ -159,7 +160,7 @@ def print_curves(
         print_table(console, of_texts(title, ("labels", *(one.label for one in own)), lines))
     console.print(
         "Mean over draws with the half width of its 95 % interval, none where draws are equal or one alone; the draws "
-        f"are the same for all methods.{f' {said}.' if (said := explained(curves)) else ''}"
+        f"are the same for all methods.{explained(curve.label for curve in curves)}"
     )
     for line in verdicts(done, metric):
         console.print(f"\n{line}", markup=False, highlight=False)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from textbench.flows.cli.output import print_json
+from textbench.flows.results.method_names import SUPERVISED
 
 if TYPE_CHECKING:
     from textbench.tasks.catalogue import Entry
@@ -16,7 +17,7 @@ SHOWN = 6  # methods of a part of a suite that are named
 # Headings of lists that have a line an entry, by the values of some columns.
 METHODS_BY: Mapping[tuple[str | bool, ...], str] = {
     ("representation", False): "Representations",
-    ("representation", True): "Representations that are fitted to labels too, marked + in tables",
+    ("representation", True): f"Representations fitted to labels too, {SUPERVISED} in tables",
     ("classifier", False): "Classifiers, which take the probe's place",
 }
 METRICS_BY: Mapping[tuple[str | None, ...], str] = {

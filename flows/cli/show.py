@@ -116,19 +116,20 @@ def _render(console: "Console", about: Mapping[str, Any]) -> None:
     from rich.text import Text
 
     from textbench.flows.results.leakage import audit_in_words, in_words
-    from textbench.flows.results.method_names import uses_labels
+    from textbench.flows.results.method_names import MEANING, SUPERVISED, marked, uses_labels
     from textbench.flows.results.runs import labels_in_words
 
-    console.print(Text(f"{about['dataset']} {about['method']}", style="bold"))
+    console.print(Text(f"{about['dataset']} {marked(about)}", style="bold"))
     tuned = f"best of {about['trials']} settings" if about["trials"] else "default settings"
     probe = f", probe {about['probe']}" if about["probe"] else ""  # a classifier needs none
-    supervised = ", features fitted to labels" if uses_labels(about) else ""
     fields = {
-        "protocol": f"{about['protocol']}, seed {about['seed']}, {tuned}{probe}{supervised}",
+        "protocol": f"{about['protocol']}, seed {about['seed']}, {tuned}{probe}",
         "settings": ", ".join(f"{name} = {value}" for name, value in about["params"].items()) or "defaults",
         "seconds": _seconds(about["seconds"]),
         "peak memory": "-" if about["peak_mb"] is None else f"{about['peak_mb']:.0f} MB",
     }
+    if uses_labels(about):
+        fields[SUPERVISED] = MEANING
     if labels := labels_in_words(about):
         fields["labels"] = labels
     if about["data"]:

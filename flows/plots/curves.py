@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from textbench.flows.plots import style
-from textbench.flows.results.learning_curves import Curve, explained
+from textbench.flows.results.learning_curves import Curve
+from textbench.flows.results.method_names import explained
 from textbench.flows.results.metric_names import heading, scale, unit
 from textbench.tasks import InputError
 
@@ -45,7 +46,8 @@ def draw_curves(axis: Any, found: Sequence[Curve]) -> None:
     most = 101.0 if factor == 100 else high
     axis.set_ylim(max(low, 0.0), min(high, most))  # two draws have an interval wider than all there is
     _name_lines(axis, found)
-    axis.set_xlabel("\n".join(filter(None, ["labelled training documents", explained(found)])))
+    said = explained(curve.label for curve in found)
+    axis.set_xlabel("labelled training documents" + said.replace(" ", "\n", 1))
     axis.set_ylabel(f"{heading(metric)}, {unit(metric)}")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from textbench.flows.plots import style
-from textbench.flows.results.method_names import EXPLAINED
+from textbench.flows.results.method_names import explained
 from textbench.flows.results.metric_names import heading, scale, unit
 from textbench.flows.results.summary import Summary, columns, of_best, summarise, tables
 from textbench.tasks import InputError
@@ -86,8 +86,7 @@ def _panel(axis: Any, summaries: list[Summary], metric: str) -> None:
     label = f"{heading(metric)}, {unit(metric)}{_bars(summaries, metric)}"
     if shared := of_best(summaries, metric):
         label += "\n" + textwrap.fill(f"Diamond: best{shared}", LINE)
-    if any(summary.uses_labels for summary in summaries):
-        label += f"\n{EXPLAINED}"
+    label += explained(summary.label for summary in summaries).replace(" ", "\n", 1)
     axis.set_xlabel(label)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from textbench.flows.plots import style
 from textbench.flows.results.comparison import Ranking
+from textbench.flows.results.method_names import explained
 
 
 def draw_ranks(axis: Any, found: Ranking) -> None:
@@ -36,5 +37,6 @@ def draw(found: Ranking, path: Path) -> None:
         axis.set_title(
             f"Average ranks over {', '.join(found.datasets)} (1 is best)\nbars join what is less than "
             f"{found.critical_difference:.2f} apart (Nemenyi, {100 * found.level:.0f} %)"
+            + explained(found.methods).replace(" ", "\n", 1)
         )
         style.save(figure, path)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from textbench.flows.report.evidence import Evidence, published_name
 from textbench.flows.report.recorded import beside, paper_of
 from textbench.flows.results.leaderboard import caption, failures
-from textbench.flows.results.method_names import EXPLAINED
+from textbench.flows.results.method_names import explained
 from textbench.flows.results.metric_names import KNOWN, heading, scale
 from textbench.flows.results.runs import HONEST, command_to_run
 from textbench.flows.results.summary import Summary, columns, summarise, tables
@@ -228,6 +228,7 @@ def table(board: Board) -> Table:
         ])  # fmt: skip
     title = board.title
     note = " ".join([*_explained(board, shown), *board.tests.untested])
+    note += explained(line.summary.label for line in lines)
     return Table(f"leaderboard-{board.name}", title, headings, rows, note, board.source)
 
 
@@ -250,8 +251,6 @@ def _explained(board: Board, shown: Sequence[str]) -> list[str]:
         said = ["Percent; means over seeds with half of the 95 % interval."]
     if note := next((summary.data_note for summary in board.summaries if summary.data_note), ""):
         said.append(f"{board.dataset}: {note}.")
-    if any(s.uses_labels for s in board.recorded) and not any(s.uses_labels for s in board.summaries):
-        said.append(f"{EXPLAINED}.")
     if board.recorded:
         said.append(
             "What is recorded was measured before under the same protocol; intervals (s over seeds, d over test "

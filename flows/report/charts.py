@@ -14,6 +14,7 @@ from textbench.flows.plots.verdicts import Counts, drawn
 from textbench.flows.report.boards import Board, BoardLine
 from textbench.flows.results.comparison import Ranking
 from textbench.flows.results.learning_curves import Curve
+from textbench.flows.results.method_names import explained
 from textbench.flows.results.metric_names import heading, scale, unit
 from textbench.flows.results.summary import of_best
 from textbench.flows.tables.table import LOCAL, RECORDED
@@ -50,7 +51,7 @@ def leaderboard(board: Board) -> Figure:
         name,
         f"{title}. Bars are 95 % intervals, the wider of solid: over seeds, "
         f"and dashed: over test documents; filled: best{of_best(board.summaries, board.metric)}, or statistically "
-        f"tied with it.{left}{more}",
+        f"tied with it.{left}{more}{explained(line.summary.label for line in lines)}",
         svg,
     )
 
@@ -102,6 +103,7 @@ def cost(board: Board, kind: str) -> Figure | None:
         svg = style.inline(figure, name, title, f"{words}. On the Pareto front: {on_front}.")
     left = [s.label for _, y, s in timed if y < highest - FAR]
     apart = f" Not drawn, more than {FAR:.0f} points behind: {', '.join(left)}." if left else ""
+    apart += explained(s.label for *_, s in timed)
     return Figure(
         name, f"{title}. Filled and joined: the Pareto front, nothing is both better and cheaper.{apart}", svg
     )
@@ -132,7 +134,8 @@ def ranks(found: Ranking, name: str, title: str) -> Figure:
     return Figure(
         name,
         f"{title}: average ranks, 1 is best. Bars join what is less than "
-        f"{found.critical_difference:.2f} apart: not told apart (Nemenyi, {100 * found.level:.0f} %).",
+        f"{found.critical_difference:.2f} apart: not told apart (Nemenyi, {100 * found.level:.0f} %)."
+        f"{explained(found.methods)}",
         svg,
     )
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from textbench.evaluation.statistics.significance import holm, mcnemar_exact
 from textbench.flows.report.boards import Board
 from textbench.flows.report.evidence import Evidence, Row, known
+from textbench.flows.results.method_names import explained
 from textbench.flows.results.predictions import is_several, predictions
 from textbench.flows.results.winner import LEVEL, runs_of
 from textbench.flows.tables.table import LOCAL, Datum, Table, number
@@ -60,7 +61,7 @@ def table(evidence: Evidence, board: Board) -> Table | None:
     note = (
         f"Percent, the lowest seed that both ran. Better or worse: of the class's test documents {one.name} finds "
         f"significantly more or fewer than {other.name} (McNemar's exact test, Holm-corrected over "
-        f"{len(rows)} classes)."
+        f"{len(rows)} classes).{explained([one.name, other.name])}"
     )
     title = f"Classes of {board.title}: {one.name} beside {other.name}"
     return Table(f"classes-{board.name}", title, headings, rows, note, LOCAL, is_folded=len(rows) > LONG)

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from textbench.flows.report.evidence import Evidence
-from textbench.flows.results.learning_curves import Curve, explained, summarise
+from textbench.flows.results.learning_curves import Curve, summarise
+from textbench.flows.results.method_names import explained
 from textbench.flows.results.metric_names import heading, scale, unit
 from textbench.flows.tables.table import LOCAL, NOTHING, Datum, Table, slug
 from textbench.tasks.words import counted
@@ -65,11 +66,12 @@ def _table(dataset: str, protocol: str, curves: Sequence[Curve]) -> Table:
             cells.append(Datum(f"{factor * point.mean:.1f}", point.mean) if point else NOTHING)
             cells.append(Datum(f"{factor * half:.1f}", half) if half else NOTHING)
         rows.append(cells)
+    said = explained(curve.label for curve in curves)
     note = (
         f"{heading(metric)} in {unit(metric)}, the mean over {n_draws} "
         f"draw{'s' if n_draws > 1 else ''} of labels with "
         "the half-width of its 95 % interval. All methods get the same draws; features are learnt "
-        f"on all training texts{f', but {said}, on those that have some' if (said := explained(curves)) else ''}."
+        f"on all training texts{', those of a marked method on the labelled ones alone' if said else ''}.{said}"
     )
     title = f"{dataset}, {protocol} protocol, by labels"
     name = slug(f"curve-{dataset}-{protocol}")

@@ -7,7 +7,7 @@ from typing import Any
 from textbench.flows.plan.request import Request
 from textbench.flows.referee.ledger import LedgerEntry
 from textbench.flows.report.evidence import Evidence, Row, known
-from textbench.flows.results.method_names import marked
+from textbench.flows.results.method_names import explained, marked
 from textbench.flows.results.runs import command_of
 from textbench.flows.results.summary import settings_of
 from textbench.flows.tables.table import LOCAL, NOTHING, RECORDED, Datum, Table, code
@@ -40,7 +40,7 @@ def local(evidence: Evidence) -> Table:
     rows = [_line(evidence, own) for _, own in ordered]
     note = (
         "One line a method and setting. The command repeats the first seed, with few labels all draws; the same "
-        "command gives the same bits."
+        f"command gives the same bits.{explained(marked(own[0]) for _, own in ordered)}"
     )
     return Table("made-here", "How the local numbers were made", HEADINGS, rows, note, LOCAL, is_folded=True)
 

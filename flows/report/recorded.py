@@ -21,7 +21,7 @@ from textbench.flows.referee.held import PLAIN
 from textbench.flows.referee.ledger import hardware_here, read_measured
 from textbench.flows.report.evidence import Evidence, known, published_name
 from textbench.flows.report.provenance import SHORT, digests, settings
-from textbench.flows.results.method_names import marked, uses_labels
+from textbench.flows.results.method_names import explained, marked, uses_labels
 from textbench.flows.results.runs import command_of
 from textbench.flows.results.summary import Summary, summarise
 from textbench.flows.tables.table import RECORDED, Datum, Table, code
@@ -154,6 +154,7 @@ def made(places: set[tuple[str, str]] | None) -> Table:
             Datum(row["recorded"]), Datum(row["cells"] or "-", is_code=True),
         ])  # fmt: skip
     note = "From evaluation/leaderboards.csv. The versions are those of requirements.lock at that commit."
+    note += explained(line[1].text for line in rows)
     title = "How the recorded leaderboards were made"
     return Table("made-leaderboards", title, headings, rows, note, RECORDED, is_folded=True)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from textbench.evaluation.metrics.coherence import npmi, top_terms, umass
 from textbench.flows.report.evidence import Evidence, Row
-from textbench.flows.results.method_names import marked
+from textbench.flows.results.method_names import explained, marked
 from textbench.flows.results.runs import Run
 from textbench.flows.tables.table import LOCAL, Datum, Table, number, slug
 from textbench.tasks import InputError
@@ -108,7 +108,7 @@ def coherence(found: Sequence[Topics]) -> Table:
     note = (
         f"Mean over topics of the coherence of their first {N_WORDS} words on the training "
         "documents; higher is better. NPMI "
-        "runs from -1 to 1. One seed."
+        f"runs from -1 to 1. One seed.{explained(marked(one.row) for one in found)}"
     )
     return Table("coherence", "Coherence of topics", headings, rows, note, LOCAL)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from textbench.evaluation.metrics.multilabel import is_of_several_labels
 from textbench.flows.results.half_widths import in_words
-from textbench.flows.results.method_names import EXPLAINED
+from textbench.flows.results.method_names import explained
 from textbench.flows.results.metric_names import KNOWN, SHORT, heading, scale, unit
 from textbench.flows.results.predictions import testable
 from textbench.flows.results.summary import Summary, columns, higher, in_unit, on_seeds, summarise, tables
@@ -36,12 +36,13 @@ def _board(table: Sequence[Summary], shown: Sequence[str], best: str) -> Table:
     headings += [("seconds", "seconds"), ("peak_mb", "peak MB"), ("seeds", "seeds")]
     headings += [("run", "run")] * is_terminal
     rows = [_row(summary, shown, is_terminal) for summary in table if summary.n_seeds]
+    said = caption(table, shown, best) if rows else ""
     return Table(
         slug(f"leaderboard-{first.dataset}-{first.protocol}"),
         first.title,
         headings,
         rows,
-        caption(table, shown, best) if rows else "",
+        f"{said}{explained(summary.label for summary in table)}".strip(),
         warning=f"{first.dataset}: {first.data_note}." if first.data_note else "",
         failures=failures(table),
         may_go=("peak_mb", "seconds"),
@@ -109,8 +110,6 @@ def caption(table: Sequence[Summary], shown: Sequence[str], best: str = MARKED) 
     border = sorted({name for summary in table for name in summary.on_border})
     if border:
         parts.append(f"{ON_BORDER} chosen at the end of what was searched: {', '.join(border)}.")
-    if any(summary.uses_labels for summary in table):
-        parts.append(f"{EXPLAINED}.")
     if about := table[0].about:
         parts.append(f"{table[0].dataset}: {about}.")
     return " ".join(parts)

@@ -8,7 +8,7 @@ from typing import Any
 from textbench.evaluation.metrics.multilabel import is_of_several_labels
 from textbench.evaluation.statistics.intervals import mean_interval
 from textbench.evaluation.statistics.significance import holm, paired_t
-from textbench.flows.results.method_names import EXPLAINED, SUPERVISED, marked, uses_labels
+from textbench.flows.results.method_names import SUPERVISED, marked, uses_labels
 from textbench.flows.results.metric_names import KNOWN
 
 LEVEL = 0.05
@@ -56,11 +56,6 @@ def summarise(rows: Sequence[Mapping[str, Any]], metric: str | None = None) -> l
         n_draws = max(map(len, values.values()))
         curves.append(Curve(dataset, method, chosen, n_draws, points, uses_labels(own[0])))
     return curves
-
-
-def explained(curves: Sequence[Curve]) -> str:
-    """Return what the mark of methods that use labels means, "" where none does."""
-    return EXPLAINED if any(curve.uses_labels for curve in curves) else ""
 
 
 def _point(budget: int, values: Sequence[float]) -> BudgetPoint:

@@ -1,13 +1,13 @@
 """Methods as tables name them: a representation that was fitted to labels is marked."""
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from textbench.tasks import InputError, catalogue
 
 SUPERVISED = "+"
-EXPLAINED = f"{SUPERVISED} fitted to the labels of training documents too"
+MEANING = "fitted to the labels of training documents too"
 
 
 def uses_labels(row: Mapping[str, Any]) -> bool:
@@ -28,3 +28,12 @@ def uses_labels(row: Mapping[str, Any]) -> bool:
 def marked(row: Mapping[str, Any]) -> str:
     """Return a row's method, with a mark if it was fitted to labels."""
     return row["method"] + SUPERVISED * uses_labels(row)
+
+
+def explained(labels: Iterable[str]) -> str:
+    """Return the sentence that says what the mark means, after a space; "" where none of these labels has it.
+
+    A label is a method, its mark, and after a space what else tells it apart.
+    """
+    is_marked = any(f"{SUPERVISED} " in f"{label} " for label in labels)
+    return f" {SUPERVISED} {MEANING}." if is_marked else ""

@@ -26,6 +26,7 @@ from textbench.evaluation.statistics.intervals import mean_interval
 from textbench.evaluation.statistics.significance import bootstrap, difference, holm, mcnemar_exact
 from textbench.flows.plan.cell import Cell
 from textbench.flows.plan.request import Request
+from textbench.flows.results.method_names import explained, marked
 from textbench.flows.results.metric_names import heading, scale
 from textbench.flows.results.predictions import is_right, tally
 from textbench.flows.tables.formats import rows_in_markdown
@@ -92,7 +93,7 @@ def keep(home: Path, asked: Row, cells: Sequence[Cell], rows: Sequence[Row], beg
             continue
         file = f"{cell.key}.parquet"
         shutil.copyfile(store.folder(cell.references["evaluate"]) / "predictions.parquet", folder / file)
-        names = ("dataset", "corpus", "method", "seed", "metrics", "seconds", "run_id")
+        names = ("dataset", "corpus", "method", "uses_labels", "seed", "metrics", "seconds", "run_id")
         kept.append({name: row[name] for name in names} | {"predictions": file})
     night = {
         "asked": dict(asked),
@@ -148,7 +149,7 @@ def compare(last: Night, tonight: Night) -> list[Change]:
 def _by_method(night: Night) -> dict[tuple[str, str], list[Row]]:
     found: dict[tuple[str, str], list[Row]] = {}
     for row in night["rows"]:
-        found.setdefault((row["dataset"], row["method"]), []).append(row)
+        found.setdefault((row["dataset"], marked(row)), []).append(row)
     return found
 
 
@@ -226,7 +227,8 @@ def report(last: Night | None, tonight: Night, changes: Sequence[Change], slower
         *rows_in_markdown(table), "",
         "Metrics in percent, tonight minus last, on the same test documents; p by the paired bootstrap over "
         "documents and by McNemar's exact test (lowest seed), both after Holm over all methods. Worse: lower with "
-        f"p < {LEVEL:g}. Slower: {slower:g} times the seconds or more, the interval over seeds leaving out 1.",
+        f"p < {LEVEL:g}. Slower: {slower:g} times the seconds or more, the interval over seeds leaving out 1."
+        f"{explained(change.method for change in changes)}",
         *([] if same_place else [f"\nSeconds are not compared: {last['hardware']} then, {tonight['hardware']} now."]),
     ])  # fmt: skip
 

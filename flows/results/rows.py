@@ -5,7 +5,7 @@ from typing import Any
 
 from textbench.flows.plan.base_cell import BaseCell, feature_stages
 from textbench.flows.plan.cell import Cell
-from textbench.tasks import catalogue, predict, score
+from textbench.tasks import predict, score
 from textbench.tasks.storage.recipe import Reference
 from textbench.tasks.storage.store import Store
 
@@ -34,9 +34,7 @@ def result_row(cell: Cell, store: Store) -> dict[str, Any]:
 
 def row(cell: Cell, error: str | None = None) -> dict[str, Any]:
     """Return a cell as a row with no result yet, or with the error that took its place."""
-    asked = cell.references["tune"].params
-    labels = {"uses_labels": catalogue.method(asked["method"]).uses_labels(asked["fixed"])}
-    return empty_row(cell, error, probe=cell.probe or "", paper=cell.request.paper, params={}) | labels
+    return empty_row(cell, error, probe=cell.probe or "", paper=cell.request.paper, params={})
 
 
 def empty_row(
