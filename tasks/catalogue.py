@@ -22,6 +22,9 @@ METHODS = PROJECT / "featurizers"
 DATASETS = PROJECT / "tasks" / "datasets"
 COLLECTIONS = PROJECT / "tasks" / "collections"
 RANKERS = PROJECT / "evaluation" / "rankers"
+# What stands in a method's place where a file has its vectors or its predictions (`tasks.sources.given_files`).
+VECTORS, PREDICTIONS = "file-vectors", "file-predictions"
+FILES = {VECTORS: "file_vectors", PREDICTIONS: "file_predictions"}
 MANY = 40  # names, from which on the nearest alone are said
 
 
@@ -141,6 +144,11 @@ class Entry:
         return default
 
     @property
+    def is_file(self) -> bool:
+        """Whether it stands for a file with what a method made elsewhere."""
+        return self.name in FILES and self.path.parent == PROJECT / "tasks"
+
+    @property
     def is_own(self) -> bool:
         """Whether it is a file of the user's, which is named by its path."""
         return self.module == str(self.path)
@@ -218,6 +226,8 @@ def method(name: str) -> Entry:
         except ValueError as error:
             raise InputError(f"{name} is not a Python file: {error}") from error
         return Entry(path.stem.replace("_", "-"), path, str(path))
+    if name in FILES:
+        return Entry(name, PROJECT / "tasks" / f"{FILES[name]}.py", f"{PACKAGE}.tasks.{FILES[name]}")
     return pick("method", name, methods())
 
 

@@ -7,7 +7,7 @@ protocol: unlabelled documents and the test part's have no place in it. Tuning f
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from textbench.tasks import InputError, catalogue, word_vectors
+from textbench.tasks import InputError, catalogue, file_vectors, word_vectors
 from textbench.tasks.labels import chosen_rows, labelled
 from textbench.tasks.storage.recipe import Reference, refer
 from textbench.tasks.storage.store import Job
@@ -40,6 +40,8 @@ def reference(
     Raises InputError for parameters of word vectors where the method needs none.
     """
     entry = catalogue.method(method)
+    if entry.is_file:
+        return file_vectors.reference(vectors.inputs["corpus"], params)
     own = {name: value for name, value in params.items() if not name.startswith(PREFIX)}
     recipe: dict[str, Any] = {"method": method, "params": own, "seed": seed if entry.is_seeded else None}
     uses_labels, inputs = entry.uses_labels(params), {}
@@ -62,6 +64,8 @@ def reference(
 
 def _read(entry: catalogue.Entry) -> list[tuple[str, ...]]:
     """Return what is read of a method's file to make its features."""
+    if entry.is_file:
+        return entry.code("compute")
     names = ("build", "INPUT", "NEEDS", "USES_LABELS")
     return entry.code(*(name for name in names if name != "USES_LABELS" or entry.constant(name)))
 

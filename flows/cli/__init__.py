@@ -21,11 +21,13 @@ from textbench.flows.cli.query import query
 from textbench.flows.cli.report import report
 from textbench.flows.cli.retrieve import retrieve
 from textbench.flows.cli.run import run
+from textbench.flows.cli.score import score
 from textbench.flows.cli.send import send
 from textbench.flows.cli.show import show
 from textbench.flows.cli.status import status
 from textbench.flows.cli.store import store_app
 from textbench.flows.cli.terms import terms
+from textbench.flows.cli.texts import texts
 from textbench.flows.cli.transform import transform
 from textbench.flows.cli.up import up
 from textbench.flows.cli.voice import VOICE
@@ -41,7 +43,22 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-COMMANDS = (run, curve, compare, claims, report, retrieve, query, terms, leaderboard, show, export, transform)
+COMMANDS = (
+    run,
+    curve,
+    compare,
+    claims,
+    report,
+    retrieve,
+    query,
+    terms,
+    leaderboard,
+    show,
+    export,
+    transform,
+    texts,
+    score,
+)
 for command in (*COMMANDS, check, fetch, doctor, up, down, status, send, forget):
     app.command(command.__name__)(command)
 app.add_typer(list_app, name="list")

@@ -24,6 +24,7 @@ from textbench.flows.cli.runner import cells_of, require_data, run_flow, stopped
 from textbench.flows.cli.summary import print_plan, print_summary
 from textbench.flows.cli.voice import note
 from textbench.flows.plan.request import (
+    COMPARE,
     BenchmarkRequest,
     DerivedRequest,
     LabelBudgetRequest,
@@ -54,6 +55,15 @@ def run(
         str | None,
         typer.Argument(help="A suite of `textbench list suites`.", show_default="quick"),
     ] = None,
+    vectors: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="A file of vectors made elsewhere, in a method's place: .npy, .npz or Parquet; repeat for more. See "
+            "`textbench texts`.",
+            show_default=False,
+            rich_help_panel=COMPARE,
+        ),
+    ] = None,
     data_dir: DataDir = None,
     engine: Engine = "threads",
     address: Address = None,
@@ -77,8 +87,12 @@ def run(
     from textbench.flows.plan.cell import plan
     from textbench.flows.plan.suites import REPLACEABLE, parts, read_suite
     from textbench.flows.run.workspace import home_folder
+    from textbench.tasks.catalogue import VECTORS, spelled
     from textbench.tasks.tracking.tracker import read_settings
 
+    if vectors:
+        given = [spelled(VECTORS, {"path": str(path)}) for path in vectors]
+        asked = asked | {"methods": [*asked.get("methods", ()), *given]}
     name = suite or "quick"
     settings = read_suite(name)
     if not settings.keys() <= REPLACEABLE:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from textbench.flows.cli.voice import note
 from textbench.flows.plan.request import (
     BenchmarkRequest,
     DerivedRequest,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from textbench.flows.plan.base_cell import BaseCell
     from textbench.flows.plan.cell import Cell
     from textbench.flows.servers.prefect_server import ServerInfo
+    from textbench.tasks.storage.store import Store
 
 # By what is asked for: the flow that does it, imported when it is run.
 FLOWS: dict[type, str] = {
@@ -175,6 +177,10 @@ def require_data(home: Path, cells: "list[Cell]") -> None:
     if missing:
         check_databases()
         Tracker(read_settings(home)).require()
+    for cell in {
+        cell.references["tune"].inputs["corpus"].key + cell.method: cell for cell in missing
+    }.values():
+        _require_file(store, cell)
     methods = dict.fromkeys(cell.references["tune"].params["method"] for cell in missing)
     for path in [method for method in methods if method.endswith(".py")]:
         method_files.check(path)
@@ -196,6 +202,18 @@ def require_data(home: Path, cells: "list[Cell]") -> None:
             validation.get("metric"), cell.dataset, several_labels=found.train_targets.ndim == 2
         )
         check_validation(validation, cell.dataset, found)
+
+
+def _require_file(store: "Store", cell: "Cell") -> None:
+    """See that the file that a cell reads in a method's place is of its documents, and say if it does not name them."""
+    from textbench.tasks import catalogue, ingest
+
+    entry = catalogue.method(cell.references["tune"].params["method"])
+    if entry.is_file:
+        corpus, params = cell.references["ingest"], cell.references["tune"].params["fixed"]
+        ingest.ensure(store, corpus)
+        if not entry.load().check(params, store.open(corpus)):
+            note(f"{Path(params['path']).name} has no ids: its rows count in the order of `textbench texts`")
 
 
 def _check_shared() -> None:

@@ -11,6 +11,8 @@ from textbench.flows.tables.terminal import print_table
 from textbench.tasks.words import counted
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from textbench.flows.plan.base_cell import BaseCell
 
 WIDTH = 80
@@ -57,25 +59,25 @@ def print_plan(home: Path, cells: "Sequence[BaseCell]", as_json: bool) -> None:
     console.print(f"{', and '.join(said)}.")
 
 
+def print_board(home: Path, rows: Sequence[dict[str, Any]]) -> None:
+    """Print the leaderboard of these rows and of all that ran here on their documents, and its verdict."""
+    from textbench.flows.plan.corpora import told_apart
+    from textbench.flows.results.index import Index
+    from textbench.flows.results.summary import latest
+
+    every = Index(home).rows()
+    names = {row["dataset"] for row in told_apart(home, rows, among=every)}
+    others = [row for row in every if row["dataset"] in names and not row["request"]["labels"]]
+    failed = [row for row in rows if row["error"]]
+    _print_table(home, [*map(dict, latest(row for row in others if row["protocol"] == "honest")), *failed])
+
+
 def print_summary(home: Path, rows: Sequence[dict[str, Any]], page: str) -> None:
     """Print the leaderboard and its verdict; `page` is that of the flow."""
-    from rich.console import Console
-
-    from textbench.flows.plan.corpora import keep_numbers, told_apart
-    from textbench.flows.results.doubt import with_doubt
-    from textbench.flows.results.index import Index
-    from textbench.flows.results.leaderboard import render_table
-    from textbench.flows.results.winner import verdicts
     from textbench.flows.run import mlflow_views
     from textbench.tasks.tracking.tracker import read_settings
 
-    console = Console()
-    every = Index(home).rows()
-    keep_numbers(home, every)
-    rows = with_doubt(home, told_apart(home, rows, among=every))
-    render_table(rows, console)
-    for line in verdicts(home, rows):
-        console.print(f"\n{line}", markup=False, highlight=False)
+    console = _print_table(home, rows)
     if VOICE.get() == "quiet":
         return
     settings = read_settings(home)
@@ -94,3 +96,23 @@ def print_summary(home: Path, rows: Sequence[dict[str, Any]], page: str) -> None
         line = f"  {what:<24} {where}"
         folded = line if len(line) <= WIDTH else f"  {what}\n    {where}"  # an address stays in one piece
         console.print(folded, soft_wrap=True, markup=False)
+
+
+def _print_table(home: Path, rows: Sequence[dict[str, Any]]) -> "Console":
+    """Print the leaderboard of these rows and its verdict; return where it was printed."""
+    from rich.console import Console
+
+    from textbench.flows.plan.corpora import keep_numbers, told_apart
+    from textbench.flows.results.doubt import with_doubt
+    from textbench.flows.results.index import Index
+    from textbench.flows.results.leaderboard import render_table
+    from textbench.flows.results.winner import verdicts
+
+    console = Console()
+    every = Index(home).rows()
+    keep_numbers(home, every)
+    rows = with_doubt(home, told_apart(home, rows, among=every))
+    render_table(rows, console)
+    for line in verdicts(home, rows):
+        console.print(f"\n{line}", markup=False, highlight=False)
+    return console

@@ -69,7 +69,12 @@ class Model:
 
         from textbench.tasks.featurize import load_arrays
 
-        is_classifier = run.open("choice").meta["recipe"]["params"]["probe"] is None
+        asked = run.open("choice").meta["recipe"]["params"]
+        if catalogue.method(asked["method"]).is_file:
+            raise InputError(
+                f"{run.row['method']} was read, not made here: there is no method to apply to new texts"
+            )
+        is_classifier = asked["probe"] is None
         vectors, made, result = run.open_refitted() if refit else run.open_fitted()
         learned = {"featurizer": {}, "probe": load_arrays(result, "probe")}
         if not is_classifier:

@@ -8,7 +8,18 @@ from textbench.flows.plan import checks
 from textbench.flows.plan.base_cell import BaseCell, feature_stages
 from textbench.flows.plan.corpora import stored_identity, told_apart
 from textbench.flows.plan.request import Request, once
-from textbench.tasks import InputError, audit, catalogue, featurize, ingest, predict, tune, vectorize
+from textbench.tasks import (
+    InputError,
+    audit,
+    catalogue,
+    featurize,
+    file_predictions,
+    ingest,
+    predict,
+    tune,
+    vectorize,
+)
+from textbench.tasks.sources.given_files import titled
 from textbench.tasks.storage.recipe import Reference
 from textbench.tasks.storage.store import Store
 
@@ -95,6 +106,8 @@ def _method(text: str) -> _Method:
     entry = catalogue.method(name)
     if entry.is_own:
         checks.check_file(entry)
+    if entry.is_file:
+        params = entry.load().pinned(params)
     checks.check_parameters(entry, params)
     return _Method(text, entry, params)
 
@@ -200,7 +213,8 @@ def _table(request: Request, terms: _Terms, method: _Method) -> _Table:
         "audit": audit.reference(terms.corpus),
         "vectorize": vectorize.reference(terms.corpus, rule, terms.transductive),
     }
-    return _Table(terms, method, catalogue.spelled(method.entry.name, method.params), shared)
+    spelled = catalogue.spelled(method.entry.name, method.params)
+    return _Table(terms, method, titled(method.params) if method.entry.is_file else spelled, shared)
 
 
 def _cell(request: Request, table: _Table, labels: Mapping[str, Any], seed: int) -> Cell:
@@ -209,22 +223,26 @@ def _cell(request: Request, table: _Table, labels: Mapping[str, Any], seed: int)
     is_searched = bool(request.trials or request.search_seconds)
     is_papers = terms.paper is not None and terms.paper == method.entry.constant("PAPER")
     fixed = method.entry.constant("UNSEARCHED", {}) if is_searched and is_papers else {}
-    choice = tune.reference(
-        corpus,
-        vectors,
-        name,
-        seed,
-        terms.probe,
-        trials=request.trials,
-        seconds=request.search_seconds,
-        validation=terms.validation,
-        fixed={**fixed, **method.params},
-        labels=labels,
-    )
     references = dict(table.shared)
+    if method.entry.name == catalogue.PREDICTIONS:
+        choice = file_predictions.choice(corpus, vectors, name, method.params)
+    else:
+        choice = tune.reference(
+            corpus,
+            vectors,
+            name,
+            seed,
+            terms.probe,
+            trials=request.trials,
+            seconds=request.search_seconds,
+            validation=terms.validation,
+            fixed={**fixed, **method.params},
+            labels=labels,
+        )
     if not method.entry.is_classifier and not is_searched:  # a search makes the features it wants
         references |= feature_stages(featurize.reference(vectors, name, method.params, seed, labels))
-    references |= {"tune": choice, "evaluate": predict.reference(corpus, vectors, choice)}
+    result = file_predictions if method.entry.name == catalogue.PREDICTIONS else predict
+    references |= {"tune": choice, "evaluate": result.reference(corpus, vectors, choice)}
     own = request.own if corpus.params.get("own") else None
     alone = request.alone(
         datasets=[] if own else [terms.dataset],
