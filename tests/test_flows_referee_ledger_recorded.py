@@ -27,7 +27,8 @@ def nothing_is_recorded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
 
 def test_recorded_figures_outlive_the_results_folder(tmp_path: Path) -> None:
     home = tmp_path / "first"
-    one_label(home, "20ng", "counts", TARGET, BOW, **FAITHFUL)
+    identity = {"documents_sha256": "0" * 64, "n_train": 30, "n_test": 30, "n_labels": 3}
+    one_label(home, "20ng", "counts", TARGET, BOW, **FAITHFUL, corpus=identity)
     id_ = "scdv-2017/table-1/bow/accuracy"
     before = ledger(home, choose(id_))
     assert record(home, before) == 1

@@ -299,7 +299,8 @@ def _record(home: Path, claim: Claim, found: Measurement) -> dict[str, str]:
 
     rows = found.rows
     row = next(row for row in rows if "hardware" not in row)  # made here, not recorded
-    corpus = Store(home / "store").open(row["corpus"]) if "corpus" in row else Run(home, row).open("corpus")
+    of_piece = row.get("documents")
+    corpus = Store(home / "store").open(of_piece) if of_piece else Run(home, row).open("corpus")
     digests = corpus.json("corpus")["sha256"]
     pairs = [
         [c.pair, round(c.difference, 6), round(c.p, 6), *([True] if c.may_tie else [])]

@@ -60,7 +60,7 @@ def _figure(results: FaithfulRuns, id_: str) -> Measurement | None:
         return None
     rows = [
         {"method": piece.method, "seed": piece.seed, "trials": 0, "params": {}, "protocol": "faithful"}
-        | {"run_id": None, "key": piece.key, "paper": figures.PAPER, "corpus": piece.references["classes"]}
+        | {"run_id": None, "key": piece.key, "paper": figures.PAPER, "documents": piece.references["classes"]}
         | {"dataset": piece.dataset}
         for piece in plans.PLANS[plan]()
     ]

@@ -78,7 +78,7 @@ def read(folder: Path, name: str) -> Any:
 def _row(piece: DerivedArtifact) -> dict[str, Any]:
     names = ("dataset", "method", "protocol", "seed", "trials", "key", "stage")
     about = {name: getattr(piece, name) for name in names}
-    return about | {"paper": PAPER, "params": {}, "run_id": None, "corpus": piece.references["ingest"]}
+    return about | {"paper": PAPER, "params": {}, "run_id": None, "documents": piece.references["ingest"]}
 
 
 def _value(claim: Claim, piece: DerivedArtifact, content: Any) -> float | None:
