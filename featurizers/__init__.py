@@ -27,7 +27,10 @@ It may also hold
   n_dimensions), row i for term i, zero for a term that has no vector. They are an artifact that all methods of
   a run share; parameters of a run that begin with `word_vectors__` go to their training. With "terms" they take
   `terms=`, the vocabulary as a list of str, term i of the token rule: a method of texts looks its words up there.
-  Labels come before both: `fit(X, y, word_vectors=...)`;
+  With "output_vectors" and "vector_norms" it takes what the same training learns beside: the vectors by which words are
+  predicted, float32 (n_terms, n_dimensions), and how long the word vectors were, (n_terms,). With "token_topics" it
+  takes a topic for every token of X, `_topical/token_topics.py`; parameters that begin with `token_topics__` go there.
+  These two are for methods that learn from no labels. Labels come before all: `fit(X, y, word_vectors=...)`;
 - `USES_LABELS = True`: a representation whose `fit(X, y)` and `fit_transform(X, y)` learn from labels. X are the
   training documents whose labels may be seen (those of a label budget, or all), whatever the protocol: neither other
   training documents nor test documents. y are their labels: ints (n_documents,) from 0, of which some may be missing,

@@ -20,6 +20,8 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from textbench.featurizers._topical.token_topics import TokenTopics
+
 N_TRAIN, N_TEST, N_TERMS, N_DIMENSIONS = 60, 12, 120, 5
 TERMS = [f"w{number}" for number in range(N_TERMS)]
 # What makes a method quick on few documents; a method takes those that it has.
@@ -118,15 +120,22 @@ class Subject:
         small = {name: value for name, value in SMALL.items() if name in self.accepted}
         return self.module.build(**{**small, **self.params, **params})
 
-    def needs(self) -> dict[str, np.ndarray]:
-        """Return what `fit` takes beside documents."""
-        known: dict[str, Any] = {"word_vectors": self.documents.word_vectors, "terms": list(TERMS)}
-        return {name: known[name] for name in getattr(self.module, "NEEDS", ())}
+    def needs(self, train: Any = None) -> dict[str, Any]:
+        """Return what `fit` takes beside documents, the shared ones where no others are given."""
+        vectors = self.documents.word_vectors
+        known: dict[str, Any] = {"word_vectors": vectors, "terms": list(TERMS)}
+        known |= {"output_vectors": vectors[::-1].copy() * vectors.any(axis=1, keepdims=True)}
+        known |= {"vector_norms": np.where(vectors.any(axis=1), 2, 0).astype(np.float32)}
+        needs = getattr(self.module, "NEEDS", ())
+        if "token_topics" in needs:
+            tokens = np.concatenate(self.documents.train if train is None else train)
+            known["token_topics"] = TokenTopics(tokens * 7 % 3, 3, 0.5, 0.01)
+        return {name: known[name] for name in needs}
 
     def fit(self, method: Any, train: Any = None, y: Any = None) -> Any:
         """Return the method fitted, to the shared documents where no others are given."""
         train = self.documents.train if train is None else train
-        return method.fit(train, *self.labels(y), **self.needs())
+        return method.fit(train, *self.labels(y), **self.needs(train))
 
     def labels(self, y: Any = None) -> list[Any]:
         """Return what `fit` is given after the documents: y, or the shared classes where it needs some."""

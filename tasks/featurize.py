@@ -7,7 +7,7 @@ protocol: unlabelled documents and the test part's have no place in it. Tuning f
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from textbench.tasks import InputError, catalogue, file_vectors, word_vectors
+from textbench.tasks import InputError, catalogue, file_vectors, token_topics, word_vectors
 from textbench.tasks.labels import chosen_rows, labelled
 from textbench.tasks.storage.recipe import Reference, refer
 from textbench.tasks.storage.store import Job
@@ -19,9 +19,12 @@ if TYPE_CHECKING:
     from textbench.tasks.storage.store import Artifact
 
 INPUTS = ("counts", "tokens", "texts")  # what a method may read
-NEEDED = ("word_vectors", "terms")  # what a method may need beside
-# Parameters that begin so are of the word vectors that a method needs, not of the method.
+# What a method may need beside.
+NEEDED = ("word_vectors", "terms", "output_vectors", "vector_norms", "token_topics")
+OF_OUTPUTS = {"output_vectors", "vector_norms"}  # which word vectors have where their training keeps them
+# Parameters that begin so are of the word vectors that a method needs, or of the topics of tokens, not of the method.
 PREFIX = "word_vectors__"
+TOPICS_PREFIX = "token_topics__"
 
 
 def reference(
@@ -37,12 +40,12 @@ def reference(
     an artifact of their own, which every method and setting that does not change them shares. `labels` are those that
     may be seen (as `tasks.tune.reference` takes them): the recipe of a method that uses labels has them, of others
     not. Of a method that reads texts and needs nothing else, `vectors` say no more than whose texts, and the protocol.
-    Raises InputError for parameters of word vectors where the method needs none.
+    Raises InputError for parameters of word vectors, or of topics of tokens, where the method needs none.
     """
     entry = catalogue.method(method)
     if entry.is_file:
         return file_vectors.reference(vectors.inputs["corpus"], params)
-    own = {name: value for name, value in params.items() if not name.startswith(PREFIX)}
+    own = own_params(params)
     recipe: dict[str, Any] = {"method": method, "params": own, "seed": seed if entry.is_seeded else None}
     uses_labels, inputs = entry.uses_labels(params), {}
     recipe |= (
@@ -52,14 +55,33 @@ def reference(
         inputs["corpus"] = vectors.inputs["corpus"]
     if not entry.reads_texts_alone:
         inputs["vectors"] = vectors
+    of_vectors, of_topics = params_of(params, PREFIX), params_of(params, TOPICS_PREFIX)
     if "word_vectors" in entry.needs:
-        training = {
-            name.removeprefix(PREFIX): value for name, value in params.items() if name.startswith(PREFIX)
-        }
-        inputs["word_vectors"] = word_vectors.reference(vectors, training, seed)
-    elif len(own) < len(params):
+        with_outputs = bool(OF_OUTPUTS & set(entry.needs))
+        inputs["word_vectors"] = word_vectors.reference(vectors, of_vectors, seed, with_outputs=with_outputs)
+    elif of_vectors:
         raise InputError(f"{entry.name} needs no word vectors, got {', '.join(params.keys() - own.keys())}")
+    if "token_topics" in entry.needs:
+        inputs["token_topics"] = token_topics.reference(vectors, of_topics, seed)
+    elif of_topics:
+        raise InputError(
+            f"{entry.name} needs no topics of tokens, got {', '.join(params.keys() - own.keys())}"
+        )
+    if set(entry.needs) & {*OF_OUTPUTS, "token_topics"}:
+        return refer(
+            "textbench.tasks.featurize:compute_beside", recipe, inputs, _read(entry), stage="featurize"
+        )
     return refer("textbench.tasks.featurize:compute", recipe, inputs, _read(entry))
+
+
+def own_params(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters that are the method's own."""
+    return {name: value for name, value in params.items() if not name.startswith((PREFIX, TOPICS_PREFIX))}
+
+
+def params_of(params: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """Return the parameters that begin with a prefix, without it."""
+    return {name.removeprefix(prefix): value for name, value in params.items() if name.startswith(prefix)}
 
 
 def _read(entry: catalogue.Entry) -> list[tuple[str, ...]]:
@@ -76,7 +98,8 @@ def uses(method: str, params: Mapping[str, Any]) -> list[tuple[str, ...]]:
     found = _read(entry)
     if "word_vectors" in entry.needs:
         trainer = params.get(f"{PREFIX}trainer", word_vectors.TRAINER)
-        found.append(("textbench.tasks.word_vectors", "TRAINERS", trainer))
+        table = "WITH_OUTPUTS" if OF_OUTPUTS & set(entry.needs) else "TRAINERS"
+        found.append(("textbench.tasks.word_vectors", table, trainer))
     return found
 
 
@@ -97,6 +120,31 @@ def compute(job: Job) -> None:
     features = featurizer.transform(test)
     checked_width(features, "test", n_documents(test), width)
     job.save_matrix("test", features)
+    save_arrays(job, "model", featurizer.to_arrays())
+
+
+def compute_beside(job: Job) -> None:
+    """As `compute`, for a method that needs output vectors or topics of tokens too and learns from no labels.
+
+    A function of its own, so that the keys of all other features stay as they are.
+    """
+    build, kind = builder(*(job.params[name] for name in ("method", "params", "seed")))
+    featurizer = build()
+    read: dict[str, Callable[[], Any]] = {
+        "word_vectors": lambda: job.open("word_vectors").array("vectors"),
+        "output_vectors": lambda: job.open("word_vectors").array("outputs"),
+        "vector_norms": lambda: job.open("word_vectors").array("norms"),
+        "token_topics": lambda: token_topics.read(job.open("token_topics")),
+        "terms": lambda: job.open("vectors").json("terms"),
+    }
+    needed = {name: read[name]() for name in catalogue.method(job.params["method"]).needs}
+    train, test = (documents(job, part, kind) for part in ("train", "test"))
+    featurizer.fit(_stacked(train, test) if job.params["transductive"] else train, **needed)
+    width = None
+    for part, given in (("train", train), ("test", test)):
+        features = featurizer.transform(given)
+        width = checked_width(features, part, n_documents(given), width)
+        job.save_matrix(part, features)
     save_arrays(job, "model", featurizer.to_arrays())
 
 

@@ -14,18 +14,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit
 
+from textbench.featurizers._topical.skip_gram import _train, kept_share, sample_table
 from textbench.tasks import InputError
 from textbench.tasks.skip_gram import training_documents
 
 if TYPE_CHECKING:
     from textbench.tasks.storage.store import Job
 
-FIRST_RATE, LAST_RATE = 0.025, 0.0001
-SMOOTHING = 0.75  # power of a term's frequency, to which it is drawn as a negative sample
-TABLE = 10_000_000  # draws of negative samples are entries of a table of so many
-BLOCK = 4  # outputs that are worked on at a time, so that each number of a word is read once for all of them
 UNKNOWN = -1
 
 
@@ -85,131 +81,3 @@ def train(
         "words_per_second": n_tokens * params["epochs"] / seconds,
         "trained_words_per_second": n_trained / seconds,
     }
-
-
-def kept_share(counts: np.ndarray, sample: float) -> np.ndarray:
-    """Return the share of each term's tokens that is read, float64: word2vec's sqrt(t/f) + t/f, at most 1.
-
-    counts: (n_terms,) how often each occurs; sample: the frequency t above which tokens are left out, 0 for none.
-    """
-    if not sample:
-        return np.ones(len(counts))
-    ratio = sample * counts.sum() / counts
-    return np.minimum(np.sqrt(ratio) + ratio, 1.0)
-
-
-def sample_table(counts: np.ndarray) -> np.ndarray:
-    """Return TABLE term numbers, int32, each as often as the term is drawn as a negative sample."""
-    weight = counts.astype(np.float64) ** SMOOTHING
-    ends = np.round(np.cumsum(weight) / weight.sum() * TABLE).astype(np.int64)
-    return np.repeat(np.arange(len(counts), dtype=np.int32), np.diff(ends, prepend=0))
-
-
-@njit(cache=True)
-def _random(state):  # type: ignore[no-untyped-def]
-    """The next of SplitMix64's numbers."""
-    state[0] += np.uint64(0x9E3779B97F4A7C15)
-    mixed = state[0]
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return mixed ^ (mixed >> np.uint64(31))
-
-
-@njit(cache=True)
-def _train(work, words, outputs, settings, n_epochs, state):  # type: ignore[no-untyped-def]
-    """Train `words` and `outputs` in place; the number of tokens that were not left out."""
-    tokens, offsets, kept, table = work
-    window, negative = settings
-    size = words.shape[1]
-    read = np.empty(len(tokens), np.int32)  # of a document
-    around, drawn = np.empty(2 * window, np.int32), np.empty(negative + 1, np.int32)
-    values, slopes = np.empty((2 * window, size), np.float32), np.empty((2 * window, size), np.float32)
-    changes = np.empty((BLOCK, size), np.float32)
-    n_trained, n_seen = 0, 0
-    for _ in range(n_epochs):
-        for d in range(len(offsets) - 1):
-            rate = FIRST_RATE + (LAST_RATE - FIRST_RATE) * n_seen / (n_epochs * len(tokens))
-            n_seen += offsets[d + 1] - offsets[d]
-            n_read = 0
-            for token in tokens[offsets[d] : offsets[d + 1]]:
-                if (_random(state) >> np.uint64(11)) < kept[token] * 2.0**53:
-                    read[n_read] = token
-                    n_read += 1
-            n_trained += n_read
-            for place in range(n_read):
-                reach = window - np.int64(_random(state) % np.uint64(window))
-                n_around = 0
-                for other in range(max(0, place - reach), min(n_read, place + reach + 1)):
-                    if other != place:
-                        around[n_around] = read[other]
-                        n_around += 1
-                drawn[0], n_drawn = read[place], 1
-                for _ in range(negative):
-                    sample = table[_random(state) % np.uint64(len(table))]
-                    if sample != read[place]:
-                        drawn[n_drawn] = sample
-                        n_drawn += 1
-                _learn(
-                    words,
-                    outputs,
-                    around[:n_around],
-                    drawn[:n_drawn],
-                    np.float32(rate),
-                    values,
-                    slopes,
-                    changes,
-                )
-    return n_trained
-
-
-@njit(cache=True, fastmath=True)
-def _learn(words, outputs, around, drawn, rate, values, slopes, changes):  # type: ignore[no-untyped-def]
-    """One step for the words around a place: drawn[0] stands there, the others are negative samples."""
-    size = words.shape[1]
-    for i, word in enumerate(around):
-        for k in range(size):
-            values[i, k] = words[word, k]
-            slopes[i, k] = 0.0
-    last = len(drawn) - 1
-    for first in range(0, len(drawn), BLOCK):
-        # A block beyond the last reads the last again and leaves it alone.
-        a, b = outputs[drawn[first]], outputs[drawn[min(first + 1, last)]]
-        c, d = outputs[drawn[min(first + 2, last)]], outputs[drawn[min(first + 3, last)]]
-        changes[:] = 0.0
-        to_a, to_b, to_c, to_d = changes[0], changes[1], changes[2], changes[3]
-        n = min(BLOCK, len(drawn) - first)
-        for i in range(len(around)):
-            value, slope = values[i], slopes[i]
-            at_a = at_b = at_c = at_d = np.float32(0.0)
-            for k in range(size):
-                at_a += value[k] * a[k]
-                at_b += value[k] * b[k]
-                at_c += value[k] * c[k]
-                at_d += value[k] * d[k]
-            for_a = _slope(at_a, first == 0, rate)
-            for_b = _slope(at_b, False, rate) if n > 1 else np.float32(0.0)
-            for_c = _slope(at_c, False, rate) if n > 2 else np.float32(0.0)
-            for_d = _slope(at_d, False, rate) if n > 3 else np.float32(0.0)
-            for k in range(size):
-                slope[k] += for_a * a[k] + for_b * b[k] + for_c * c[k] + for_d * d[k]
-                to_a[k] += for_a * value[k]
-                to_b[k] += for_b * value[k]
-                to_c[k] += for_c * value[k]
-                to_d[k] += for_d * value[k]
-        for m in range(n):
-            for k in range(size):
-                outputs[drawn[first + m], k] += changes[m, k]
-    for i, word in enumerate(around):
-        for k in range(size):
-            words[word, k] += slopes[i, k]
-
-
-@njit(cache=True)
-def _slope(score, is_there, rate):  # type: ignore[no-untyped-def]
-    """rate * (label - probability); far from 0 the probability is 0 or 1."""
-    label = np.float32(1.0) if is_there else np.float32(0.0)
-    if score > 6.0:
-        return (label - np.float32(1.0)) * rate
-    if score < -6.0:
-        return label * rate
-    return (label - np.float32(1.0) / (np.float32(1.0) + np.exp(-score))) * rate

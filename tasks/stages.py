@@ -22,6 +22,7 @@ STAGES = {
     "audit": "Find duplicates, unseen classes and the ceilings they put on each metric.",
     "vectorize": "Turn texts into token ids, a vocabulary and counts.",
     "word_vectors": "Train word vectors, which all methods that read them share.",
+    "token_topics": "Sample a topic for every token, which all methods that read them share.",
     "featurize": "Learn a representation and apply it to all documents.",
     "tune": "Choose parameters and the probe's C by cross-validation on training documents.",
     "evaluate": "Train the probe and score it on the test documents.",

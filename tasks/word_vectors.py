@@ -37,16 +37,24 @@ TRAINERS = {
     "shared": "textbench.tasks.shared_negatives:compute",
 }
 TRAINER = "gensim"
+# The same, keeping what else is learned.
+WITH_OUTPUTS = {
+    "gensim": "textbench.tasks.output_vectors:compute_gensim",
+    "shared": "textbench.tasks.output_vectors:compute_shared",
+}
 
 
-def reference(vectors: Reference, params: Mapping[str, Any], seed: int) -> Reference:
+def reference(
+    vectors: Reference, params: Mapping[str, Any], seed: int, *, with_outputs: bool = False
+) -> Reference:
     """Return the word-vectors artifact of a vectors artifact, trained on its training part, transductive: on both.
 
     Files: vectors.npy float32 (n_terms, vector_size), row i for term i, of unit length, zero for a term that occurs
     fewer than `min_count` times; training.json, what the training did and cost. `params` are over the published
     ones: `vector_size`, `window` (tokens to each side), `negative` samples, `min_count`, `sample` (frequency above
     which tokens are left out at random, 0 for none), `epochs`, `workers` (one: same seed, same bits), and `trainer`, a
-    name of TRAINERS: gensim, or shared, which is several times as fast and has one worker.
+    name of TRAINERS: gensim, or shared, which is several times as fast and has one worker. `with_outputs` there are
+    outputs.npy, the output vectors, and norms.npy (n_terms,), how long the vectors were.
     Raises InputError for an unknown parameter or a value outside these.
     """
     check(params)
@@ -56,7 +64,7 @@ def reference(vectors: Reference, params: Mapping[str, Any], seed: int) -> Refer
         del chosen["workers"]
     # The training is a module of its own, so that work on this page leaves the keys of what was trained alone.
     return refer(
-        TRAINERS[trainer],
+        (WITH_OUTPUTS if with_outputs else TRAINERS)[trainer],
         {"params": chosen, "seed": seed},
         {"vectors": vectors},
         stage="word_vectors",
@@ -77,6 +85,18 @@ def train(
     if chosen.pop("trainer", TRAINER) == "shared":
         return shared_negatives.train(documents, len(terms), chosen, seed)[0]
     return skip_gram.train(documents, terms, chosen, seed)[0]
+
+
+def train_with_outputs(
+    documents: "list[np.ndarray]", terms: list[str], params: Mapping[str, Any], seed: int
+) -> "tuple[np.ndarray, np.ndarray, np.ndarray]":
+    """Train as `train` does; return vectors, output vectors and how long the vectors were."""
+    from textbench.tasks import output_vectors
+
+    check(params)
+    chosen = {**DEFAULTS, **params}
+    trainer = chosen.pop("trainer", TRAINER)
+    return output_vectors.train(output_vectors.TRAINERS[trainer], documents, terms, chosen, seed)
 
 
 def check(params: Mapping[str, Any], owner: str = "word vectors", prefix: str = "") -> None:

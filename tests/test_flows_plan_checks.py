@@ -164,7 +164,8 @@ def test_a_users_file_may_say_what_it_accepts(tmp_path: Path) -> None:
         ),
         (
             'NEEDS = ("words",)\nINPUT = "texts"\ndef build(): ...\n',
-            "line 1: NEEDS must hold some of word_vectors, terms, got ('words',)",
+            "line 1: NEEDS must hold some of word_vectors, terms, output_vectors, vector_norms, token_topics, "
+            "got ('words',)",
         ),
         (
             'ROLE = "classifier"\nNEEDS = ("terms",)\nINPUT = "texts"\ndef build(): ...\n',

@@ -9,6 +9,7 @@ import pytest
 from gensim.models import Word2Vec
 
 from tests.plumbing import numbers
+from textbench.featurizers._topical import skip_gram as skip_gram_loops
 from textbench.tasks import InputError, shared_negatives, skip_gram, word_vectors
 from textbench.tasks.storage.recipe import Reference
 from textbench.tasks.storage.store import Job, Store
@@ -207,10 +208,10 @@ def test_tokens_are_kept_and_samples_drawn_as_gensim_does() -> None:
     words = model.wv.index_to_key
     counts = np.array([model.wv.get_vecattr(word, "count") for word in words])
     kept = [model.wv.get_vecattr(word, "sample_int") / 2**32 for word in words]
-    np.testing.assert_allclose(shared_negatives.kept_share(counts, 1e-2), kept, rtol=1e-3)
-    drawn = np.bincount(shared_negatives.sample_table(counts), minlength=len(counts))
+    np.testing.assert_allclose(skip_gram_loops.kept_share(counts, 1e-2), kept, rtol=1e-3)
+    drawn = np.bincount(skip_gram_loops.sample_table(counts), minlength=len(counts))
     np.testing.assert_allclose(drawn / drawn.sum(), np.diff(model.cum_table, prepend=0) / 2**31, atol=1e-6)
-    np.testing.assert_array_equal(shared_negatives.kept_share(counts, 0.0), 1.0)
+    np.testing.assert_array_equal(skip_gram_loops.kept_share(counts, 0.0), 1.0)
 
 
 @pytest.mark.parametrize("n_drawn", [1, 4, 7])
@@ -224,7 +225,49 @@ def test_a_step_follows_the_slope_of_the_log_likelihood(n_drawn: int) -> None:
     expected = words.copy(), outputs.copy()
     expected[0][around] += share @ outputs[drawn]
     expected[1][drawn] += share.T @ words[around]
-    room = [np.empty((n, 6), np.float32) for n in (10, 10, shared_negatives.BLOCK)]
-    shared_negatives._learn(words, outputs, around, drawn, np.float32(0.1), *room)
+    room = [np.empty((n, 6), np.float32) for n in (10, 10, skip_gram_loops.BLOCK)]
+    skip_gram_loops._learn(words, outputs, around, drawn, np.float32(0.1), *room)
     np.testing.assert_allclose(words, expected[0], atol=1e-6)
     np.testing.assert_allclose(outputs, expected[1], atol=1e-6)
+
+
+@pytest.mark.parametrize("trainer", word_vectors.TRAINERS)
+def test_with_outputs_the_vectors_are_the_same_to_the_bit(trainer: str, tmp_path: Path) -> None:
+    store = Store(tmp_path, isolated=False)
+    params = {**PARAMS, "trainer": trainer}
+    alone, beside = (
+        store.open(word_vectors.reference(vectors(), params, 3, with_outputs=asked))
+        for asked in (False, True)
+    )
+    assert beside.array("vectors").tobytes() == alone.array("vectors").tobytes()
+    outputs, norms = beside.array("outputs"), beside.array("norms")
+    assert (outputs.shape, outputs.dtype, norms.shape, norms.dtype) == (
+        (42, 10),
+        np.float32,
+        (42,),
+        np.float32,
+    )
+    assert (norms[:40] > 0).all() and not norms[40:].any() and not outputs[40:].any()
+    assert outputs[:40].any(axis=1).all()
+    plain = word_vectors.train_with_outputs(TRAIN, TERMS, params, 3)
+    assert [array.tobytes() for array in plain] == [
+        beside.array(name).tobytes() for name in ("vectors", "outputs", "norms")
+    ]
+    with pytest.raises(InputError, match="no term occurs min_count = 1000 times"):
+        word_vectors.train_with_outputs(TRAIN, TERMS, {**params, "min_count": 1000}, 0)
+
+
+def test_rows_of_words_alone_are_trained_as_words_to_the_bit() -> None:
+    rng = np.random.default_rng(1)
+    reading = skip_gram_loops.KnownTokens.of(TRAIN, np.arange(40), 42, 1e-2)
+    start = rng.normal(size=(2, 40, 6)).astype(np.float32)
+    trained = []
+    for train, given in (
+        (skip_gram_loops.train_words, ()),
+        (skip_gram_loops.train_rows, (reading.tokens[:, None],)),
+    ):
+        words, outputs = start.copy()
+        train(reading, *given, words, outputs, 4, 5, 3, np.array([9], np.uint64))
+        trained.append((words.tobytes(), outputs.tobytes()))
+    assert trained[0] == trained[1]
+    assert trained[0][0] != start[0].tobytes()

@@ -4,7 +4,7 @@ Fitted to the training texts of a data set under its token rule, an estimator gi
 give under the honest protocol.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -15,11 +15,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
+from textbench.featurizers._topical.token_topics import sample
 from textbench.flows.explain.export import as_read, checked_texts
 from textbench.flows.plan import checks
 from textbench.flows.plan.cell import OWN_RULE
-from textbench.tasks import InputError, catalogue, word_vectors
-from textbench.tasks.featurize import PREFIX
+from textbench.tasks import InputError, catalogue, token_topics, word_vectors
+from textbench.tasks.featurize import OF_OUTPUTS, PREFIX, TOPICS_PREFIX, own_params, params_of
 from textbench.tasks.storage.store import THREADS
 from textbench.tasks.tokens import encode, token_rule, vectorize
 
@@ -31,9 +32,9 @@ class _OnTexts(BaseEstimator):
     """A method on raw texts: `name` in the catalogue (or the path of a Python file), its parameters, and the rest.
 
     `rule` is the name of a token rule (`tasks.tokens.RULES`). `random_state` is the seed of a method that draws random
-    numbers, and of its word vectors. Other parameters are those of the method itself, and, where they begin with
-    `word_vectors__`, those of the training of its word vectors (`tasks.word_vectors`); what is left out has its
-    default, and is not among `get_params`.
+    numbers, and of what is made for it. Other parameters are those of the method itself, and, where they begin with
+    `word_vectors__` or `token_topics__`, those of what it needs (`tasks.word_vectors`, `tasks.token_topics`); what is
+    left out has its default, and is not among `get_params`.
 
     Learned: `terms_`, the vocabulary, none for a method that reads the texts themselves; `rule_`, the token rule, of
     n-grams as long as the method reads; `method_`, the fitted method. Raises InputError for unknown names and
@@ -67,36 +68,45 @@ class _OnTexts(BaseEstimator):
         tags.input_tags.string, tags.input_tags.two_d_array = True, False
         return tags
 
-    def _checked(self) -> tuple[catalogue.Entry, "ModuleType", dict[str, Any], dict[str, Any]]:
-        """Return the method's file, loaded too, its own parameters and those of its word vectors, all checked."""
+    def _checked(self) -> tuple[catalogue.Entry, "ModuleType", dict[str, Any]]:
+        """Return the method's file, loaded too, and its own parameters, all checked."""
         entry = catalogue.method(self.name)
         checks.check_parameters(entry, self.params)
         checks.check_seed(self.random_state)
-        training = {n.removeprefix(PREFIX): v for n, v in self.params.items() if n.startswith(PREFIX)}
-        own = {n: v for n, v in self.params.items() if not n.startswith(PREFIX)}
+        own = own_params(self.params)
         own |= {"random_state": self.random_state} if entry.is_seeded else {}
-        return entry, entry.load(), own, training
+        return entry, entry.load(), own
 
     def _learn(self, texts: Iterable[str]) -> tuple[Any, Any, dict[str, Any]]:
         """Learn the vocabulary; return the method unfitted, what it reads of the texts, and what `fit` takes beside."""
-        entry, module, own, training = self._checked()
+        entry, module, own = self._checked()
         rule, given = token_rule(self.rule), checked_texts(texts)
         self.rule_ = replace(rule, max_n=max(rule.max_n, entry.constant("MAX_N", 1)))
         self.terms_, self._input = [], module.INPUT
-        needed: dict[str, Any] = {}
         if entry.reads_texts_alone:
-            return module.build(**own), given, needed
+            return module.build(**own), given, {}
         found = vectorize(given, [], self.rule_)
         self.terms_ = found.terms
-        if "word_vectors" in entry.needs:
-            ids = np.split(found.train_ids, found.train_offsets[1:-1])
-            needed["word_vectors"] = word_vectors.train(ids, found.terms, training, self.random_state)
-        if "terms" in entry.needs:
-            needed["terms"] = found.terms
+        ids = np.split(found.train_ids, found.train_offsets[1:-1])
+        needed = self._needed(entry.needs, ids, found.terms)
         if entry.reads_texts:
             return module.build(**own), given, needed
         documents = as_read(found.train_ids, found.train_offsets, found.terms, self.rule_, module.INPUT)
         return module.build(**own), documents, needed
+
+    def _needed(self, needs: Sequence[str], ids: "list[np.ndarray]", terms: list[str]) -> dict[str, Any]:
+        """Return what `fit` takes beside documents and labels, made of these documents' token ids."""
+        found: dict[str, Any] = {"terms": terms}
+        training, seed = params_of(self.params, PREFIX), self.random_state
+        if OF_OUTPUTS & set(needs):
+            made = word_vectors.train_with_outputs(ids, terms, training, seed)
+            found |= zip(("word_vectors", "output_vectors", "vector_norms"), made, strict=True)
+        elif "word_vectors" in needs:
+            found["word_vectors"] = word_vectors.train(ids, terms, training, seed)
+        if "token_topics" in needs:
+            topics = {**token_topics.DEFAULTS, **params_of(self.params, TOPICS_PREFIX)}
+            found["token_topics"] = sample(ids, seed, **topics)
+        return {name: found[name] for name in needs}
 
     def _read(self, texts: Iterable[str]) -> Any:
         check_is_fitted(self)

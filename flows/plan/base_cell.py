@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 
 from textbench.tasks.storage.recipe import Reference
 
+SHARED = ("word_vectors", "token_topics")  # stages that methods share
+
 
 @dataclass(frozen=True)
 class BaseCell:
@@ -34,9 +36,9 @@ class BaseCell:
 
 
 def feature_stages(features: Reference) -> dict[str, Reference]:
-    """Return the stages that make a method's features: word vectors, where it reads them, are one of their own.
+    """Return the stages that make a method's features: what it shares with other methods is one of its own.
 
-    Methods share them: as a stage they are trained by one worker, and no other waits for it with nothing to do.
+    Word vectors and topics of tokens: as a stage they are made by one worker, and no other waits for it idly.
     """
-    trained = {stage: ref for stage, ref in features.inputs.items() if stage == "word_vectors"}
+    trained = {stage: ref for stage, ref in features.inputs.items() if stage in SHARED}
     return trained | {"featurize": features}

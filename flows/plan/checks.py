@@ -1,21 +1,39 @@
 """What a request may ask for, checked before anything is computed: methods' files and parameters, metrics."""
 
 import importlib.util
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from textbench.evaluation.metrics.multilabel import scored_metrics, tuning_metrics
 from textbench.evaluation.metrics.single_label import Metric
 from textbench.featurizers._parameters import Rule
 from textbench.flows.plan.request import Request
-from textbench.tasks import InputError, catalogue, word_vectors
-from textbench.tasks.featurize import INPUTS, NEEDED, PREFIX
+from textbench.tasks import InputError, catalogue, token_topics, word_vectors
+from textbench.tasks.featurize import INPUTS, NEEDED, PREFIX, TOPICS_PREFIX
 from textbench.tasks.storage.definitions import PACKAGE
 
 if TYPE_CHECKING:
     from textbench.tasks.corpus import Corpus
 
 MAX_SEED = 2**32 - 1
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What methods may need that is made apart from them: its name in `NEEDS`, in words, and its parameters."""
+
+    need: str
+    said: str
+    prefix: str
+    accepts: Mapping[str, Any]
+    check: Callable[..., None]
+
+
+SHARED = (
+    Shared("word_vectors", "word vectors", PREFIX, word_vectors.ACCEPTS, word_vectors.check),
+    Shared("token_topics", "token topics", TOPICS_PREFIX, token_topics.ACCEPTS, token_topics.check),
+)
 
 
 def check_seed(seed: Any) -> None:
@@ -75,12 +93,12 @@ def check_parameters(entry: catalogue.Entry, params: Mapping[str, Any]) -> None:
     Raises InputError naming the method, the parameter and the nearest.
     """
     known, accepts = entry.parameters, _accepts(entry)
-    has_vectors = "word_vectors" in entry.needs
+    shared = [one for one in SHARED if one.need in entry.needs]
     own = dict(params)
-    if has_vectors:
-        training = {name: own.pop(name) for name in params if name.startswith(PREFIX)}
-        plain = {name.removeprefix(PREFIX): value for name, value in training.items()}
-        word_vectors.check(plain, f"{entry.name}'s word vectors", PREFIX)
+    for one in shared:
+        theirs = {name: own.pop(name) for name in params if name.startswith(one.prefix)}
+        plain = {name.removeprefix(one.prefix): value for name, value in theirs.items()}
+        one.check(plain, f"{entry.name}'s {one.said}", one.prefix)
     for name, value in own.items():
         if name == "random_state" and entry.is_seeded:
             raise InputError(
@@ -91,14 +109,15 @@ def check_parameters(entry: catalogue.Entry, params: Mapping[str, Any]) -> None:
         if known is None or name in known:
             _check_value(entry, name, value, Rule.read((known or {}).get(name, ""), accepts.get(name)))
         else:
-            raise InputError(f"{entry.name} has no parameter {name!r}; {_meant(name, known, has_vectors)}")
+            raise InputError(f"{entry.name} has no parameter {name!r}; {_meant(name, known, shared)}")
 
 
-def _meant(name: str, known: Mapping[str, str], has_vectors: bool) -> str:
+def _meant(name: str, known: Mapping[str, str], shared: Sequence[Shared]) -> str:
     """Say which parameter could have been meant."""
-    if has_vectors and name in word_vectors.ACCEPTS:
-        return f"its word vectors have: {PREFIX}{name}"
-    choices = sorted(known) + ([f"{PREFIX}..."] if has_vectors else [])
+    for one in shared:
+        if name in one.accepts:
+            return f"its {one.said} have: {one.prefix}{name}"
+    choices = sorted(known) + [f"{one.prefix}..." for one in shared]
     return catalogue.nearest(name, choices) if choices else "it has none"
 
 

@@ -23,7 +23,7 @@ MADE: dict[str, Callable[[Mapping[str, Reference], int], Reference]] = {
     "values": lambda at, seed: value_histogram.reference(at["vectorize"], at["featurize"]),
     "embedding": lambda at, seed: tsne_map.reference(at["ingest"], at["featurize"], seed),
 }
-BEFORE = ("ingest", "vectorize", "word_vectors", "featurize")
+BEFORE = ("ingest", "vectorize", "word_vectors", "token_topics", "featurize")
 
 
 @dataclass(frozen=True)

@@ -60,6 +60,7 @@ READ_BY_NAME = frozenset(
     {
         "textbench.tasks.tokens:RULES",
         "textbench.tasks.word_vectors:TRAINERS",
+        "textbench.tasks.word_vectors:WITH_OUTPUTS",
         "textbench.evaluation.probes.catalogue:PROBES",
         "textbench.evaluation.probes.tuning:C_GRIDS",
         "textbench.evaluation.probes.tuning:SETTING_GRIDS",

@@ -1,0 +1,1 @@
+"""Topic models with word vectors: their kernels."""
