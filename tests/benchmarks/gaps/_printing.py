@@ -1,0 +1,23 @@
+"""How the experiments print a figure."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from textbench.evaluation.statistics.intervals import mean_interval
+
+N_RESAMPLES = 2000
+
+
+def over_documents(is_right: np.ndarray) -> str:
+    """An accuracy in percent with its 95 % percentile interval over test documents, bool (n_documents,)."""
+    rng = np.random.default_rng(0)
+    shares = rng.binomial(len(is_right), is_right.mean(), N_RESAMPLES) / len(is_right)  # what resampling comes to
+    low, high = 100 * np.quantile(shares, [0.025, 0.975])
+    return f"{100 * is_right.mean():.2f} [{low:.2f}, {high:.2f}]"
+
+
+def over_draws(values: Sequence[float]) -> str:
+    """Shares as percent: their mean, half of its 95 % interval (Student's t), and how many there are."""
+    mean, half = mean_interval([100 * value for value in values])
+    return f"{mean:.2f} ± {half:.2f} ({len(values)} draws)"
