@@ -1,4 +1,4 @@
-"""Train word vectors: skip-gram with negative sampling, by gensim, on token ids.
+"""Train word vectors: skip-gram with negative sampling, and a hierarchical softmax if asked, by gensim, on token ids.
 
 Source: T. Mikolov, I. Sutskever, K. Chen, G. Corrado and J. Dean, "Distributed representations of words and phrases
 and their compositionality", NIPS 2013, section 2.
@@ -46,7 +46,7 @@ def train(
     """Return float32 (n_terms, vector_size), rows of unit length or zero, and what the training did and cost.
 
     A document is one sequence: windows do not stop at the end of a sentence, which token ids do not tell. (SCDV's
-    code trains on sentences, keeps stop words there, and adds a hierarchical softmax to the paper's negative samples.)
+    code trains on sentences that keep their stop words, and until May 2017 with `hs` beside the negative samples.)
     Raises InputError when no term occurs `min_count` times.
     """
     import numpy as np
@@ -64,7 +64,7 @@ def train(
         for document in documents
         for start in range(0, len(document), LONGEST_SEQUENCE)
     ]
-    model = Word2Vec(sg=1, hs=0, seed=seed, **params)
+    model = Word2Vec(sg=1, seed=seed, **params)
     model.build_vocab(sequences)
     started = time.perf_counter()
     n_trained, n_read = model.train(

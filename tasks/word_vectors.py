@@ -19,6 +19,7 @@ DEFAULTS: dict[str, Any] = {
     "min_count": 20,
     "sample": 1e-3,
     "epochs": 25,
+    "hs": 0,
     "workers": 1,
 }
 ACCEPTS: Mapping[str, str | tuple[str, ...]] = {
@@ -28,6 +29,7 @@ ACCEPTS: Mapping[str, str | tuple[str, ...]] = {
     "min_count": "[1, inf)",
     "sample": "[0, 1)",
     "epochs": "[1, inf)",
+    "hs": "[0, 1]",
     "workers": "[1, inf)",
     "trainer": ("gensim", "shared"),
 }
@@ -52,16 +54,17 @@ def reference(
     Files: vectors.npy float32 (n_terms, vector_size), row i for term i, of unit length, zero for a term that occurs
     fewer than `min_count` times; training.json, what the training did and cost. `params` are over the published
     ones: `vector_size`, `window` (tokens to each side), `negative` samples, `min_count`, `sample` (frequency above
-    which tokens are left out at random, 0 for none), `epochs`, `workers` (one: same seed, same bits), and `trainer`, a
-    name of TRAINERS: gensim, or shared, which is several times as fast and has one worker. `with_outputs` there are
-    outputs.npy, the output vectors, and norms.npy (n_terms,), how long the vectors were.
+    which tokens are left out at random, 0 for none), `epochs`, `hs` (1: a hierarchical softmax beside the negative
+    samples), `workers` (one: same seed, same bits), and `trainer`, a name of TRAINERS: gensim, or shared, which is
+    several times as fast and has one worker and no hierarchical softmax. `with_outputs` there are outputs.npy, the
+    output vectors, and norms.npy (n_terms,), how long the vectors were.
     Raises InputError for an unknown parameter or a value outside these.
     """
     check(params)
     chosen = {**DEFAULTS, **params}
     trainer = chosen.pop("trainer", TRAINER)
     if trainer == "shared":
-        del chosen["workers"]
+        del chosen["workers"], chosen["hs"]
     # The training is a module of its own, so that work on this page leaves the keys of what was trained alone.
     return refer(
         (WITH_OUTPUTS if with_outputs else TRAINERS)[trainer],
@@ -111,7 +114,7 @@ def check(params: Mapping[str, Any], owner: str = "word vectors", prefix: str = 
         rule = Rule.read(kind, ACCEPTS[name])
         if not rule.allows(value):
             raise InputError(f"{owner}: {prefix}{name} must be {rule}, got {value!r}")
-    if params.get("trainer") == "shared" and params.get("workers", 1) != 1:
-        raise InputError(
-            f"{owner}: the trainer shared has one worker, got {prefix}workers {params['workers']!r}"
-        )
+    if params.get("trainer") == "shared":
+        for name, why in (("workers", "has one worker"), ("hs", "has no hierarchical softmax")):
+            if params.get(name, DEFAULTS[name]) != DEFAULTS[name]:
+                raise InputError(f"{owner}: the trainer shared {why}, got {prefix}{name} {params[name]!r}")

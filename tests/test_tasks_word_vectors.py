@@ -76,11 +76,12 @@ def test_rows_are_of_unit_length_and_zero_for_rare_terms() -> None:
     assert about["n_known_terms"] == 41
 
 
-def test_rows_are_gensims_vectors_of_the_terms() -> None:
+@pytest.mark.parametrize("hs", [0, 1])
+def test_rows_are_gensims_vectors_of_the_terms(hs: int) -> None:
     sentences = [[TERMS[i] for i in document] for document in TRAIN]
     params = {"vector_size": 10, "min_count": 5, "epochs": 8, "window": 5, "negative": 10, "sample": 1e-3}
-    model = Word2Vec(sentences, sg=1, hs=0, seed=0, workers=1, **params)
-    rows, _ = trained()
+    model = Word2Vec(sentences, sg=1, hs=hs, seed=0, workers=1, **params)
+    rows, _ = trained(hs=hs)
     for i in range(40):
         np.testing.assert_allclose(rows[i], model.wv.get_vector(TERMS[i], norm=True), atol=1e-7)
 
@@ -124,6 +125,7 @@ def test_defaults_are_the_published_ones() -> None:
         "min_count": 20,
         "sample": 1e-3,
         "epochs": 25,
+        "hs": 0,
         "workers": 1,
     }
 
@@ -149,6 +151,8 @@ def test_methods_and_trials_share_one_training() -> None:
         ({"windows": 5}, "did you mean window"),
         ({"trainer": "glove"}, "trainer must be one of gensim, shared, got 'glove'"),
         ({"trainer": "shared", "workers": 2}, "the trainer shared has one worker"),
+        ({"trainer": "shared", "hs": 1}, "the trainer shared has no hierarchical softmax"),
+        ({"hs": 2}, "hs must be a whole number from 0 to 1, got 2"),
         ({"epochs": 0}, "epochs must be a whole number from 1, got 0"),
         ({"negative": 2.0}, r"negative must be a whole number from 1, got 2\.0"),
         ({"workers": True}, "workers must be a whole number from 1, got True"),

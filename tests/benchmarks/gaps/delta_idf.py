@@ -1,8 +1,8 @@
 """The bag-of-words SVM's 88.2 on IMDb: a delta-idf bag of words, one change at a time.
 
 The published row is of A. Maas et al., "Learning word vectors for sentiment analysis", 2011 (88.23): binary counts,
-smoothed delta idf (G. Paltoglou and M. Thelwall, 2010), unit rows. C by three folds of the training documents, the delta
-idf of each learned in it.
+smoothed delta idf (G. Paltoglou and M. Thelwall, 2010), unit rows. C by three folds of the training documents, the
+delta idf of each learned in it.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,10 @@ from textbench.tasks import catalogue
 from textbench.tasks.tokens import token_rule, vectorize
 
 GRID = (0.03, 0.1, 0.3, 1.0)
-N_LEFT_OUT, N_KEPT = 50, 5000  # the vocabulary of Maas et al.: the 5,000 most frequent terms after the first 50
+N_LEFT_OUT, N_KEPT = (
+    50,
+    5000,
+)  # the vocabulary of Maas et al.: the 5,000 most frequent terms after the first 50
 
 Weights = Callable[[sp.csr_matrix, np.ndarray], np.ndarray]
 
@@ -35,7 +38,9 @@ def delta_idf(X: sp.csr_matrix, y: np.ndarray) -> np.ndarray:
     return np.log2((n[0] * df[1] + 0.5) / (n[1] * df[0] + 0.5))
 
 
-def predict(train: sp.csr_matrix, y: np.ndarray, test: sp.csr_matrix, weights: Weights, C: float) -> np.ndarray:
+def predict(
+    train: sp.csr_matrix, y: np.ndarray, test: sp.csr_matrix, weights: Weights, C: float
+) -> np.ndarray:
     """The classes (n_test,) by a linear SVM on weighted unit rows."""
     weight = sp.diags(weights(train, y))
     model = LinearSVC(C=C, dual=True, max_iter=2000, random_state=0)

@@ -1,8 +1,8 @@
 """Naive Bayes' 81.8 on 20 Newsgroups: alone, smoothed by cross-validation, and under error-correcting output codes.
 
 The published row is copied from B. Li and C. Vogel, "Improving multiclass text classification with error-correcting
-output coding and sub-class partitions", 2010. A code has a bit for each of L two-class problems; Naive Bayes is additive
-in its class counts, so that all of them come from one table of counts (n_classes, n_terms).
+output coding and sub-class partitions", 2010. A code has a bit for each of L two-class problems; Naive Bayes is
+additive in its class counts, so that all of them come from one table of counts (n_classes, n_terms).
 """
 
 import numpy as np
@@ -34,7 +34,7 @@ def plain(X: sp.csr_matrix, counts: np.ndarray, sizes: np.ndarray, alpha: float)
 def coded(
     X: sp.csr_matrix, counts: np.ndarray, sizes: np.ndarray, alpha: float, code: np.ndarray, *, soft: bool
 ) -> np.ndarray:
-    """Class whose row of the code, bool (n_classes, n_bits), is nearest: Hamming, or by the sums of log odds if soft."""
+    """Class whose row of the code, bool (n_classes, n_bits), is nearest: Hamming, or by sums of log odds."""
     sides = []
     for bits in (code, ~code):
         smoothed = bits.T.astype(float) @ counts + alpha
@@ -73,7 +73,9 @@ def main() -> None:
         learned, chosen = class_counts(X, y), by_folds(X, y)
         for alpha in dict.fromkeys((1.0, 0.1, 0.01, chosen)):
             mark = " (chosen by five folds)" if alpha == chosen else ""
-            print(f"{name}, plain, alpha {alpha:g}{mark}: {over_documents(plain(T, *learned, alpha) == target)}")
+            print(
+                f"{name}, plain, alpha {alpha:g}{mark}: {over_documents(plain(T, *learned, alpha) == target)}"
+            )
         for alpha in dict.fromkeys((1.0, 0.1, chosen)):
             for soft in (False, True):
                 for n_bits in LENGTHS:
