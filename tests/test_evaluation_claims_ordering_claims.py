@@ -14,7 +14,7 @@ from textbench.evaluation.claims.ordering_claims import (
 )
 from textbench.evaluation.claims.published import read_claims
 from textbench.evaluation.claims.verdicts import Comparison, judge_order
-from textbench.evaluation.statistics.significance import holm
+from textbench.evaluation.statistics.significance import detectable_difference, holm
 
 
 def runs(method: str, values: list[float], budget: int | None = 100, **params: float) -> list[OrderedFigure]:
@@ -45,6 +45,11 @@ def test_one_method_above_others() -> None:
     assert [c.p for c in found] == pytest.approx(holm(expected))
     assert found[0].pair == "dcot against lsi at 100 labels"
     assert all(c.difference > 0 for c in found)
+    assert found[0].detectable == detectable_difference(
+        {p.repetition: p.value for p in points if (p.method, p.budget) == ("dcot", 100)},
+        {p.repetition: p.value for p in points if (p.method, p.budget) == ("lsi", 100)},
+        4,
+    )
 
 
 def test_nothing_is_said_before_all_is_measured() -> None:

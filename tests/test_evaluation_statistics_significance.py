@@ -9,6 +9,7 @@ from scipy import stats
 from textbench.evaluation.statistics.significance import (
     average_ranks,
     bootstrap,
+    detectable_difference,
     difference,
     holm,
     mcnemar_exact,
@@ -197,3 +198,16 @@ def test_ranks_of_two_methods_and_of_ties() -> None:
     assert average_ranks(np.ones((3, 3))).p is None
     with pytest.raises(ValueError, match=r"received \(1, 3\)"):
         average_ranks(np.ones((1, 3)))
+
+
+@pytest.mark.parametrize(("n", "n_tests"), [(5, 1), (20, 44)])
+def test_a_detectable_difference_is_detected_four_times_in_five(n: int, n_tests: int) -> None:
+    """By the non-central t distribution, for differences whose spread is as it was found."""
+    first = dict(enumerate(np.random.default_rng(n).normal(0.9, 0.01, n)))
+    second = dict.fromkeys(first, 0.9)
+    found = detectable_difference(first, second, n_tests)
+    error = stats.sem(list(first.values()))
+    edge = stats.t.ppf(1 - 0.05 / n_tests / 2, n - 1)
+    assert found is not None
+    assert 1 - stats.nct.cdf(edge, n - 1, found / error) == pytest.approx(0.8, abs=0.05)
+    assert detectable_difference({0: 0.9}, {0: 0.8}, n_tests) is None

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from textbench.evaluation.claims.verdicts import Comparison
-from textbench.evaluation.statistics.significance import holm, paired_t
+from textbench.evaluation.statistics.significance import detectable_difference, holm, paired_t
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,13 @@ def comparisons(found: Sequence[OrderedPair]) -> list[Comparison]:
     tested = [(pair, *paired_t(_values(pair.better), _values(pair.worse))) for pair in found]
     corrected = holm([p for _, _, p in tested])
     return [
-        Comparison(pair.name, difference, p, pair.may_tie)
+        Comparison(
+            pair.name,
+            difference,
+            p,
+            pair.may_tie,
+            detectable_difference(_values(pair.better), _values(pair.worse), len(found)),
+        )
         for (pair, difference, _), p in zip(tested, corrected, strict=True)
     ]
 

@@ -32,6 +32,7 @@ are judged by a comparison, and only by whether the interval is met:
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Literal, get_args
 
 Kind = Literal[
@@ -81,12 +82,14 @@ class Comparison:
     """One pair of an ordering: how far the method claimed to be better is ahead, and the corrected p.
 
     Where it `may_tie` it is claimed to be no worse, and only a significant difference the other way says anything.
+    `detectable`: the difference that the test would find four times in five; None where it is not known.
     """
 
     pair: str
     difference: float
     p: float
     may_tie: bool = False
+    detectable: float | None = None
 
 
 def judge_figure(
@@ -128,9 +131,18 @@ def judge_order(comparisons: Sequence[Comparison]) -> Verdict:
     if open_:
         return Verdict(
             "undecided",
-            f"{len(open_)} of {len(claimed)} differences are not significant, such as {open_[0].pair}",
+            f"{len(open_)} of {len(claimed)} differences are not significant, such as {open_[0].pair}{_power(open_)}",
         )
     return Verdict("reproduced", f"all {len(claimed)} differences go the claimed way and are significant")
+
+
+def _power(open_: Sequence[Comparison]) -> str:
+    """Say what differences such tests would find: those of the middle pair and of the one that is hardest to tell."""
+    known = sorted(c.detectable for c in open_ if c.detectable is not None)
+    if not known:
+        return ""
+    middle, largest = 100 * median(known), 100 * known[-1]
+    return f"; such tests find {middle:.2g} points (the middle one) to {largest:.2g} four times in five"
 
 
 def beyond_ceiling(published: Interval, ceiling: float, higher_is_better: bool = True) -> bool:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 
+from textbench.evaluation.claims.verdicts import Comparison
 from textbench.flows.referee.ledger import LedgerEntry
 from textbench.flows.referee.measurement import Measurement
 from textbench.flows.referee.notes import Note, notes_on
@@ -31,13 +32,17 @@ def explain(entry: LedgerEntry) -> list[Part]:
 
 def _figures(found: Measurement) -> Iterator[str]:
     for pair in found.comparisons:
-        yield f"{pair.pair}: {pair.difference:+.4g}, p = {pair.p:.3g}{', may tie' * pair.may_tie}"
+        yield f"{pair.pair}: {pair.difference:+.4g}, p = {pair.p:.3g}{', may tie' * pair.may_tie}{_detectable(pair)}"
     if found.value is not None:
         yield f"{found.value:.6g}"
     if found.compared is not None and found.compared != found.value:
         yield f"{found.basis}: {found.compared:.6g}"
     for seed, value in found.each.items():
         yield f"seed {seed}: {value:.6g}"
+
+
+def _detectable(pair: Comparison) -> str:
+    return "" if pair.detectable is None else f", would be seen from {pair.detectable:.2g}"
 
 
 def _runs(found: Measurement) -> Iterator[str]:
