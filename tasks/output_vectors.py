@@ -85,7 +85,7 @@ def by_gensim(
         for document in documents
         for start in range(0, len(document), LONGEST_SEQUENCE)
     ]
-    model = Word2Vec(sequences, sg=1, hs=0, seed=seed, **params)
+    model = Word2Vec(sequences, sg=1, seed=seed, **params)
     place = {term: i for i, term in enumerate(terms)}
     places = [place[term] for term in model.wv.index_to_key]
     return places, model.wv.vectors, model.wv.get_normed_vectors(), model.syn1neg

@@ -12,10 +12,8 @@ N_RESAMPLES = 2000
 def over_documents(is_right: np.ndarray) -> str:
     """An accuracy in percent with its 95 % percentile interval over test documents, bool (n_documents,)."""
     rng = np.random.default_rng(0)
-    shares = rng.binomial(len(is_right), is_right.mean(), N_RESAMPLES) / len(
-        is_right
-    )  # what resampling comes to
-    low, high = 100 * np.quantile(shares, [0.025, 0.975])
+    n_right = rng.binomial(len(is_right), is_right.mean(), N_RESAMPLES)  # of documents drawn with replacement
+    low, high = 100 * np.quantile(n_right / len(is_right), [0.025, 0.975])
     return f"{100 * is_right.mean():.2f} [{low:.2f}, {high:.2f}]"
 
 

@@ -18,10 +18,8 @@ from textbench.tasks import catalogue
 from textbench.tasks.tokens import token_rule, vectorize
 
 GRID = (0.03, 0.1, 0.3, 1.0)
-N_LEFT_OUT, N_KEPT = (
-    50,
-    5000,
-)  # the vocabulary of Maas et al.: the 5,000 most frequent terms after the first 50
+# The vocabulary of Maas et al.: the 5,000 most frequent terms after the first 50.
+N_LEFT_OUT, N_KEPT = 50, 5000
 
 Weights = Callable[[sp.csr_matrix, np.ndarray], np.ndarray]
 
