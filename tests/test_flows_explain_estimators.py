@@ -142,8 +142,8 @@ REFUSED = {
         ["a b"]
     ),
     "a seed must be a whole number in 0 .. 2^32 - 1, got -1": lambda: method("lsi", random_state=-1),
-    "texts must be a list of strings, got 'a text'": lambda: method("lsi").fit("a text"),
-    "texts must be strings, got None at position 1": lambda: method("lsi").fit(["a", None]),
+    "texts must be a list, got 'a text'": lambda: method("lsi").fit("a text"),
+    "texts must be strings, got null at position 1": lambda: method("lsi").fit(["a", None]),
     "this method uses labels: fit it with y": lambda: method("chi2").fit(["one two", "two three"]),
     "labels must be one a text, or an indicator": lambda: method("nb").fit(["one two"], 3),
 }

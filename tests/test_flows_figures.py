@@ -14,7 +14,7 @@ from textbench.flows.plots import leaderboard, style
 from textbench.flows.report import charts
 from textbench.flows.report.boards import Board
 from textbench.flows.report.curves import tables
-from textbench.flows.results.learning_curves import BudgetPoint, Curve
+from textbench.flows.results.learning_curves import BudgetPoint, Curve, curve_tables
 from textbench.flows.results.summary import summarise as summaries
 from textbench.flows.results.winner import Standing
 
@@ -86,7 +86,8 @@ def test_the_table_of_curves_counts_labels(capsys: pytest.CaptureFixture[str], t
     assert "made: coverage error in labels by labelled documents" in printed
     # Equal draws have no interval, as in the report.
     assert "3.2" in printed and "±" not in printed
-    assert command._figure(BudgetPoint(100, 0.5, 0.4, 0.6), 100) == "50.0 ±10.0"
+    (table,) = curve_tables([Curve("made", "lsi", "accuracy", 2, [BudgetPoint(100, 0.5, 0.4, 0.6)])])
+    assert [datum.text for datum in table.rows[0]] == ["100", "50.0 ±10.0"]
 
 
 def test_curves_of_one_name_are_told_apart_in_tables_and_figures(

@@ -13,17 +13,17 @@ import pytest
 from typer.testing import CliRunner
 
 from textbench.flows.cli import app
-from textbench.flows.cli.curve import checked, curve
+from textbench.flows.cli.curve import curve
 from textbench.flows.cli.options import own_options
 from textbench.flows.cli.query import query
 from textbench.flows.cli.run import run
-from textbench.flows.cli.runner import require_data
 from textbench.flows.cli.terms import terms
 from textbench.flows.explain.lsa_query import Question, ask
 from textbench.flows.explain.terms import TermsQuestion
 from textbench.flows.explain.terms import ask as ask_terms
 from textbench.flows.plan.cell import plan
 from textbench.flows.plan.request import BUDGETS, LabelBudgetRequest, Request
+from textbench.flows.run.preflight import checked_curves, require_data
 from textbench.tasks import InputError
 from textbench.tasks.storage import isolate
 from textbench.tasks.storage.store import Store
@@ -115,7 +115,7 @@ def test_bad_documents_stop_every_command_before_anything(
     asked = LabelBudgetRequest([], ["tfidf"], own=own, budgets=[2], draws=1)
     for command in (
         lambda: require_data(home, plan(Request([], ["tfidf"], own=own))),
-        lambda: checked(home, asked),
+        lambda: checked_curves(home, asked),
         lambda: ask(Question("", "a", own=own), Store(home / "store")),
         lambda: ask_terms(TermsQuestion(["a"], "", "compressive", own=own), Store(home / "store")),
     ):
@@ -146,15 +146,15 @@ def test_own_documents_are_asked(here: None, documents: Path, tmp_path: Path) ->
 
 def test_curves_of_own_documents_are_planned(here: None, documents: Path, tmp_path: Path) -> None:
     asked = LabelBudgetRequest([], ["tfidf"], own=options(documents), budgets=[4, 8], draws=2)
-    assert [(cell.dataset, cell.request.labels["budget"]) for cell in plan(checked(tmp_path, asked))] == [
-        ("my-data-v2", b) for b in (4, 8) * 2
-    ]
+    assert [
+        (cell.dataset, cell.request.labels["budget"]) for cell in plan(checked_curves(tmp_path, asked))
+    ] == [("my-data-v2", b) for b in (4, 8) * 2]
     with pytest.raises(
         InputError, match="has no 'mapp' on my-data-v2, where a document has one label; did you mean"
     ):
-        checked(tmp_path, asked, "mapp")
+        checked_curves(tmp_path, asked, "mapp")
     with pytest.raises(InputError, match="my-data-v2 has 20 training documents, got 21"):
-        checked(tmp_path, replace(asked, budgets=[21]))
+        checked_curves(tmp_path, replace(asked, budgets=[21]))
 
 
 def test_budgets_that_nobody_asked_for_are_cut_to_the_documents(
@@ -167,15 +167,15 @@ def test_budgets_that_nobody_asked_for_are_cut_to_the_documents(
         ([4, 20], [4, 20]),
         ([4, 19, 30, 40], [4, 19, 20]),
     ):
-        asked = checked(tmp_path, replace(request, budgets=budgets), may_cut=True)
+        asked = checked_curves(tmp_path, replace(request, budgets=budgets), may_cut=True)
         assert asked.budgets == expected
-        assert len(plan(checked(tmp_path, asked))) == len(expected)
+        assert len(plan(checked_curves(tmp_path, asked))) == len(expected)
 
 
 def test_a_curve_refuses_its_metric_before_its_budgets(here: None, documents: Path, tmp_path: Path) -> None:
     asked = LabelBudgetRequest([], ["tfidf"], own=options(documents), budgets=[21])
     with pytest.raises(InputError, match="has no 'mapp' on my-data-v2"):
-        checked(tmp_path, asked, "mapp")
+        checked_curves(tmp_path, asked, "mapp")
 
 
 def test_a_query_needs_one_library(documents: Path) -> None:

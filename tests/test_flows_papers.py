@@ -329,12 +329,13 @@ def test_a_suite_ends_with_what_its_paper_shows(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from textbench.flows.plan.suites import parts
+    from textbench.flows.run import preflight
 
     sweep = importlib.import_module("textbench.flows.cli.run")  # the package has a function of that name
     monkeypatch.setattr(sweep, "run_request", lambda *_: 0)
-    monkeypatch.setattr(sweep, "checked", lambda home, request: request)
-    for name in ("require_data", "print_plan"):
-        monkeypatch.setattr(sweep, name, lambda *_: None)
+    monkeypatch.setattr(sweep, "print_plan", lambda *_: None)
+    monkeypatch.setattr(preflight, "checked_curves", lambda home, request, **_: request)
+    monkeypatch.setattr(preflight, "require_data", lambda *_, **__: None)
     monkeypatch.setattr(papers, "show", lambda home, suite: [f"{home / suite}"])
     whole = parts("dcot")
     assert sweep.run_suite(tmp_path, whole, False, False) == 0

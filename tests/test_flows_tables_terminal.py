@@ -12,7 +12,7 @@ from rich.console import Console
 from tests.made_runs import empty_record, one_label
 from textbench.flows.referee.ledger import choose, ledger
 from textbench.flows.results import ranking_tables
-from textbench.flows.results.comparison import pairs, runs_of_methods
+from textbench.flows.results.comparison import pairs, pairs_table, runs_of_methods
 from textbench.flows.results.leaderboard import render_table
 from textbench.flows.tables.table import EMPTY, Datum, Table, of_texts
 from textbench.flows.tables.terminal import print_table
@@ -112,8 +112,6 @@ def test_the_leaderboard(width: int) -> None:
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_comparisons_mark_what_is_significant(width: int, tmp_path: Path) -> None:
-    import importlib
-
     target = [number % 3 for number in range(90)]
     for method, n_wrong in ((LONG, 3), ("tfidf", 4), (LONG.replace("10", "20"), 60)):
         predicted = [(t + (i < n_wrong)) % 3 for i, t in enumerate(target)]
@@ -121,8 +119,7 @@ def test_comparisons_mark_what_is_significant(width: int, tmp_path: Path) -> Non
     methods = [LONG, "tfidf", LONG.replace("10", "20")]
     found = runs_of_methods(tmp_path, ["r8"], methods, "honest")["r8"]
     made = console(width)
-    command = importlib.import_module("textbench.flows.cli.compare")
-    print_table(made, command._pairs_table("r8", pairs(tmp_path, "r8", found)))
+    print_table(made, pairs_table("r8", pairs(tmp_path, "r8", found)))
     text = text_of(made)
     whole(text, *methods, "difference", "95 % interval", "only one right", "McNemar p")
     assert re.search(r"\+63\.33\*", text)  # 3 against 60 wrong of 90

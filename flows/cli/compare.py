@@ -2,27 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import Annotated, Any, get_args
 
 import typer
 
 from textbench.flows.cli.output import check_figure, print_json
 from textbench.flows.cli.take import take_run
 from textbench.flows.cli.voice import wrote
-from textbench.flows.results.method_names import explained
-from textbench.flows.results.metric_names import KNOWN, heading, scale
-from textbench.flows.tables.table import Datum, Table, of_texts
-from textbench.flows.tables.terminal import print_table
+from textbench.flows.results.metric_names import KNOWN
 from textbench.tasks import InputError
-from textbench.tasks.words import counted
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from textbench.flows.results.comparison import PairedTest, Ranking
-
-LEVEL, SIGNIFICANT = 0.05, "*"
-COLUMNS = ("difference", "95 % interval", "p", "only one right", "McNemar p")
 
 
 def compare(
@@ -94,11 +82,9 @@ def compare(
         return
     from rich.console import Console
 
-    console = Console()
-    for name, compared in found.items():
-        print_table(console, _pairs_table(name, compared))
-    if ranks:
-        _print_ranks(console, ranks)
+    from textbench.flows.explain.frames import PairedTests
+
+    PairedTests(found, ranks).print(Console())
 
 
 def _entrants(
@@ -129,58 +115,3 @@ def _entrants(
     if not datasets or not methods:
         raise InputError("name at least two runs, or data sets with -d and methods with -m")
     return runs_of_methods(home, datasets, methods, protocol or "honest", seeds)
-
-
-def _pairs_table(dataset: str, compared: "Sequence[PairedTest]") -> Table:
-    """Return the pairs of a data set as a table: significant ones are marked."""
-    first = compared[0]
-    factor = scale(first.metric)
-    rows: list[list[str | Datum]] = []
-    for pair in compared:
-        gap, is_significant = pair.difference, pair.p < LEVEL
-        names = [
-            f"{pair.first} {factor * pair.first_value:.2f}",
-            f"against {pair.second} {factor * pair.second_value:.2f}",
-        ]
-        figures = [
-            f"{factor * gap.value:+.2f}{SIGNIFICANT if is_significant else ' '}",
-            f"{factor * gap.low:+.2f} .. {factor * gap.high:+.2f}",
-            f"{pair.p:.2g}",
-            f"{pair.mcnemar.first_only} : {pair.mcnemar.second_only}",
-            f"{pair.mcnemar_p:.2g}",
-        ]
-        style = "bold" if is_significant else ""
-        rows.append([Datum(" ".join(names), parts=names, style=style), *figures])
-    mean = (
-        "one run each"
-        if first.n_runs == 1
-        else f"means over {counted(first.n_runs, 'seed')}, McNemar on the first"
-    )
-    note = (
-        f"{first.n_documents:,} test documents, {mean}. Interval and p: paired bootstrap over documents; "
-        f"both p Holm-corrected over {counted(len(compared), 'pair')}. "
-        f"{SIGNIFICANT} p below {LEVEL}. Only one right: "
-        "documents that the first, and that the second alone gets right."
-        f"{explained(name for pair in compared for name in (pair.first, pair.second))}"
-    )
-    title = f"{dataset}, {heading(first.metric)}"
-    return of_texts(title, ("pair", *COLUMNS), rows, note)
-
-
-def _print_ranks(console: "Console", ranks: "Ranking") -> None:
-    from rich.text import Text
-
-    order = sorted(zip(ranks.average_ranks, ranks.methods, strict=True))
-    listed = ", ".join(f"{method} {rank:.2f}" for rank, method in order)
-    test = (
-        ""
-        if ranks.friedman_p is None
-        else f" Friedman's test that all are alike: p = {ranks.friedman_p:.2g}."
-    )
-    console.print()
-    console.print(
-        Text(
-            f"Average ranks over {len(ranks.datasets)} data sets (1 is best): {listed}.{test} Two methods differ where "
-            f"their ranks are {ranks.critical_difference:.2f} apart (Nemenyi, {100 * ranks.level:.0f} %)."
-        )
-    )

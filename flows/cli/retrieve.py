@@ -111,6 +111,7 @@ def retrieve(
     Your own: textbench retrieve --documents CISI.ALL --queries CISI.QRY --qrels CISI.REL -m lm
     """
     from textbench.flows.results.rankings import plan
+    from textbench.flows.run.preflight import require_collections
     from textbench.flows.run.workspace import home_folder
     from textbench.tasks.storage.store import Store
     from textbench.tasks.tracking.tracker import read_settings
@@ -121,7 +122,7 @@ def retrieve(
     home = home_folder()
     read_settings(home)
     cells = plan(request)
-    _require_data(home, cells, request.judgments)
+    require_collections(home, cells, request.judgments)
     outside = _read_runs(run or [], cells)
     if write is not None:
         check_runs(Store(home / "store"), cells, write)
@@ -134,16 +135,6 @@ def retrieve(
         wrote(write, as_json=json)
     if len(done) < len(cells):
         raise typer.Exit(1)
-
-
-def _require_data(home: Path, cells: "list[RankingCell]", judgments: str) -> None:
-    """Load what is not stored yet, so that collections that are missing or bad stop the run before it begins."""
-    from textbench.tasks import collect
-    from textbench.tasks.storage.store import Store
-
-    store = Store(home / "store", isolated=False)
-    for corpus in {cell.dataset: cell.references["ingest"] for cell in cells}.values():
-        collect.read_judged(store.open(corpus), judgments)
 
 
 def _read_runs(files: list[Path], cells: "list[RankingCell]") -> dict[str, dict[str, dict[str, float]]]:

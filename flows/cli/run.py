@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from textbench.flows.cli.curve import checked, print_curves
+from textbench.flows.cli.curve import print_curves
 from textbench.flows.cli.options import (
     OUTPUT,
     Address,
@@ -20,7 +20,7 @@ from textbench.flows.cli.options import (
     refuse_beside,
     takes,
 )
-from textbench.flows.cli.runner import cells_of, require_data, run_flow, stopped_by_hand, use_data_dir
+from textbench.flows.cli.runner import cells_of, run_flow, stopped_by_hand, use_data_dir
 from textbench.flows.cli.summary import print_plan, print_summary
 from textbench.flows.cli.voice import note
 from textbench.flows.plan.request import (
@@ -86,6 +86,7 @@ def run(
     """
     from textbench.flows.plan.cell import plan
     from textbench.flows.plan.suites import REPLACEABLE, parts, read_suite
+    from textbench.flows.run.preflight import require_data
     from textbench.flows.run.workspace import home_folder
     from textbench.tasks.catalogue import VECTORS, spelled
     from textbench.tasks.tracking.tracker import read_settings
@@ -116,7 +117,7 @@ def run(
     if dry_run:
         print_plan(home, cells, json)
         return
-    require_data(home, cells)
+    require_data(home, cells, say=note)
     if run_request(home, request, where, json):
         raise typer.Exit(1)
 
@@ -136,6 +137,7 @@ def run_suite(home: Path, parts: "list[Part]", dry_run: bool, as_json: bool, eng
     """Run a suite's parts in order, what is stored is not computed again; return how many cells failed."""
     from textbench.flows.papers import show
     from textbench.flows.plan.cell import plan
+    from textbench.flows.run.preflight import checked_curves, require_data
 
     n_failed = 0
     for number, part in enumerate(parts, start=1):
@@ -145,9 +147,9 @@ def run_suite(home: Path, parts: "list[Part]", dry_run: bool, as_json: bool, eng
             kind = "timed" if engine == where else "timed on this machine, without the engine"
         note(f"part {number} of {len(parts)}: {kind}, {', '.join(request.methods[:5])}")
         if isinstance(request, LabelBudgetRequest):
-            request = checked(home, request)
+            request = checked_curves(home, request, say=note)
         elif not dry_run:
-            require_data(home, plan(request))
+            require_data(home, plan(request), say=note)
         if dry_run:
             print_plan(home, cells_of(request), as_json)
         else:

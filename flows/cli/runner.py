@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from textbench.flows.cli.voice import note
 from textbench.flows.plan.request import (
     BenchmarkRequest,
     DerivedRequest,
@@ -22,9 +21,7 @@ from textbench.tasks.words import counted
 
 if TYPE_CHECKING:
     from textbench.flows.plan.base_cell import BaseCell
-    from textbench.flows.plan.cell import Cell
     from textbench.flows.servers.prefect_server import ServerInfo
-    from textbench.tasks.storage.store import Store
 
 # By what is asked for: the flow that does it, imported when it is run.
 FLOWS: dict[type, str] = {
@@ -87,6 +84,7 @@ def run_flow(
     MLflow, which something new is to be written to, does not answer.
     """
     from textbench.flows.cli.progress import Progress
+    from textbench.flows.run.preflight import check_shared
     from textbench.flows.servers import prefect_server
     from textbench.flows.servers.service import ServerError
     from textbench.tasks.storage import isolate
@@ -99,9 +97,9 @@ def run_flow(
     expected: dict[str, float | None] = {}
     if is_new:
         Tracker(read_settings(home)).require()
-        _check_shared()
+        check_shared()
         if sys.stderr.isatty():
-            expected = _expected(home, request, not_before=time.time() if is_afresh else 0.0)
+            expected = expected_seconds(home, request, not_before=time.time() if is_afresh else 0.0)
     with prefect_server.opened(home) as info, Progress(cells, as_json, expected) as progress:
         if is_new:
             isolate.warm()
@@ -141,7 +139,7 @@ def _flow_of(request: Any) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
-def _expected(home: Path, request: Any, not_before: float) -> dict[str, float | None]:
+def expected_seconds(home: Path, request: Any, not_before: float) -> dict[str, float | None]:
     """Return the seconds that each cell of a request is expected to take, by what its like took; {} for pieces."""
     from textbench.flows.plan.cell import estimate
     from textbench.flows.results import rankings
@@ -154,76 +152,3 @@ def _expected(home: Path, request: Any, not_before: float) -> dict[str, float | 
     index = rankings.index(home) if isinstance(request, RetrievalRequest) else Index(home)
     seconds = estimate(cells, Store(home / "store", not_before=not_before), index.rows())
     return dict(zip((cell.key for cell in cells), seconds, strict=True))
-
-
-def require_data(home: Path, cells: "list[Cell]") -> None:
-    """Ingest what is not stored yet, so that methods and documents that are missing or bad stop a run before it begins.
-
-    Raises InputError for a method's file that cannot be loaded, for documents that are none, a part without a token,
-    folds that are asked for where the data has validation documents of its own, and a metric that tuning cannot compute
-    on the user's documents, or a database that machines share and that does not answer; TrackingError where MLflow,
-    which something new is to be written to, does not answer.
-    """
-    from textbench.flows.plan.checks import check_tuning_metric, check_validation
-    from textbench.tasks import ingest, method_files
-    from textbench.tasks.corpus import read_corpus
-    from textbench.tasks.storage.remote import check_databases
-    from textbench.tasks.storage.store import Store
-    from textbench.tasks.tokens import TokenRule, check_tokens
-    from textbench.tasks.tracking.tracker import Tracker, read_settings
-
-    store = Store(home / "store")
-    missing = [cell for cell in cells if not store.has(cell.references["evaluate"])]
-    if missing:
-        check_databases()
-        Tracker(read_settings(home)).require()
-    for cell in {
-        cell.references["tune"].inputs["corpus"].key + cell.method: cell for cell in missing
-    }.values():
-        _require_file(store, cell)
-    methods = dict.fromkeys(cell.references["tune"].params["method"] for cell in missing)
-    for path in [method for method in methods if method.endswith(".py")]:
-        method_files.check(path)
-    for cell in {cell.references["vectorize"].key: cell for cell in cells}.values():
-        corpus, vectors = cell.references["ingest"], cell.references["vectorize"]
-        validation = cell.request.validation if cell.request.own else {}
-        if store.has(corpus) and store.has(vectors) and not validation:
-            continue
-        try:
-            ingest.ensure(store, corpus)
-            if not (cell.request.own or cell.request.rule):
-                continue  # by its own rule a data set of the catalogue has tokens
-            found = read_corpus(store.open(corpus))
-        except OSError:
-            continue  # not the documents' fault: the cells say so, each for itself
-        if (rule := vectors.params["rule"]) is not None:
-            check_tokens(cell.dataset, found, TokenRule(**rule))
-        check_tuning_metric(
-            validation.get("metric"), cell.dataset, several_labels=found.train_targets.ndim == 2
-        )
-        check_validation(validation, cell.dataset, found)
-
-
-def _require_file(store: "Store", cell: "Cell") -> None:
-    """See that the file that a cell reads in a method's place is of its documents, and say if it does not name them."""
-    from textbench.tasks import catalogue, ingest
-
-    entry = catalogue.method(cell.references["tune"].params["method"])
-    if entry.is_file:
-        corpus, params = cell.references["ingest"], cell.references["tune"].params["fixed"]
-        ingest.ensure(store, corpus)
-        if not entry.load().check(params, store.open(corpus)):
-            note(f"{Path(params['path']).name} has no ids: its rows count in the order of `textbench texts`")
-
-
-def _check_shared() -> None:
-    """See that what machines share can be used."""
-    from textbench.tasks.storage.remote import check_databases
-    from textbench.tasks.storage.store import STORE
-
-    check_databases()
-
-    if url := os.environ.get(STORE):
-        from textbench.tasks.storage.remote import Remote
-
-        Remote(url).check()

@@ -7,7 +7,7 @@ import typer
 
 from textbench.flows.cli.options import CellsAsJson, DataDir, one_data_set, own_options, takes
 from textbench.flows.cli.output import print_json
-from textbench.flows.cli.runner import require_data, stopped_by_hand, use_data_dir
+from textbench.flows.cli.runner import stopped_by_hand, use_data_dir
 from textbench.flows.cli.voice import note
 
 
@@ -35,6 +35,7 @@ def score(
     from textbench.flows.plan.cell import plan
     from textbench.flows.plan.request import BenchmarkRequest
     from textbench.flows.run.engine import Threads
+    from textbench.flows.run.preflight import require_data
     from textbench.flows.run.sweep import run_sweep
     from textbench.flows.run.workspace import home_folder
     from textbench.tasks.catalogue import PREDICTIONS, spelled
@@ -47,7 +48,7 @@ def score(
     home = home_folder()
     read_settings(home)
     cells = plan(request)
-    require_data(home, cells)
+    require_data(home, cells, say=note)
     note(f"scoring {len(cells)} of {', '.join(sorted({cell.dataset for cell in cells}))}")
     with stopped_by_hand(), Threads() as runner:
         rows = run_sweep(request, runner)

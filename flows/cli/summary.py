@@ -102,17 +102,8 @@ def _print_table(home: Path, rows: Sequence[dict[str, Any]]) -> "Console":
     """Print the leaderboard of these rows and its verdict; return where it was printed."""
     from rich.console import Console
 
-    from textbench.flows.plan.corpora import keep_numbers, told_apart
-    from textbench.flows.results.doubt import with_doubt
-    from textbench.flows.results.index import Index
-    from textbench.flows.results.leaderboard import render_table
-    from textbench.flows.results.winner import verdicts
+    from textbench.flows.explain.frames import Results
 
     console = Console()
-    every = Index(home).rows()
-    keep_numbers(home, every)
-    rows = with_doubt(home, told_apart(home, rows, among=every))
-    render_table(rows, console)
-    for line in verdicts(home, rows):
-        console.print(f"\n{line}", markup=False, highlight=False)
+    Results(home, rows).print(console)
     return console

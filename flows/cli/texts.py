@@ -7,8 +7,8 @@ import typer
 
 from textbench.flows.cli.options import DataDir, one_data_set, own_options, takes
 from textbench.flows.cli.output import check_file
-from textbench.flows.cli.runner import require_data, use_data_dir
-from textbench.flows.cli.voice import wrote
+from textbench.flows.cli.runner import use_data_dir
+from textbench.flows.cli.voice import note, wrote
 
 TABLES = (".parquet", ".csv")
 
@@ -37,6 +37,7 @@ def texts(
 
     from textbench.flows.plan.cell import plan
     from textbench.flows.plan.request import Request
+    from textbench.flows.run.preflight import require_data
     from textbench.flows.run.workspace import home_folder
     from textbench.tasks.corpus import read_ids
     from textbench.tasks.sources.given_files import PARTS, ids_of
@@ -49,7 +50,7 @@ def texts(
     cells = plan(Request([name] if name else [], ["majority"], own=own))
     path = out or Path(f"{cells[0].dataset}.parquet")
     check_file("--out", path, TABLES)
-    require_data(home, cells)
+    require_data(home, cells, say=note)
     corpus = Store(home / "store").open(cells[0].references["ingest"])
     tables = []
     for part in PARTS:

@@ -16,11 +16,12 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from textbench.featurizers._topical.token_topics import sample
-from textbench.flows.explain.export import as_read, checked_texts
+from textbench.flows.explain.export import as_read
 from textbench.flows.plan import checks
 from textbench.flows.plan.cell import OWN_RULE
 from textbench.tasks import InputError, catalogue, token_topics, word_vectors
 from textbench.tasks.featurize import OF_OUTPUTS, PREFIX, TOPICS_PREFIX, own_params, params_of
+from textbench.tasks.sources.user_frame import checked_texts
 from textbench.tasks.storage.store import THREADS
 from textbench.tasks.tokens import encode, token_rule, vectorize
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from textbench.tasks import InputError, catalogue
+from textbench.tasks.sources.user_frame import checked_texts
 from textbench.tasks.storage.files import whole
-from textbench.tasks.tracking.settings import shown
 
 if TYPE_CHECKING:
     import numpy as np
@@ -276,21 +276,6 @@ def as_read(
     from textbench.tasks.tokens import count
 
     return np.split(ids, offsets[1:-1]) if kind == "tokens" else count(ids, offsets, terms, rule)
-
-
-def checked_texts(texts: Iterable[Any]) -> list[str]:
-    """Return texts as a list. Raises InputError, naming the first that is none, for what is no list of texts."""
-    if isinstance(texts, str | bytes | Mapping) or not isinstance(texts, Iterable):
-        raise InputError(f"texts must be a list of strings, got {shown(texts)}")
-    if hasattr(texts, "columns"):
-        raise InputError(
-            'texts must be a list of strings, got a table; give its column, such as table["text"]'
-        )
-    found = list(texts)
-    for position, text in enumerate(found):
-        if not isinstance(text, str):
-            raise InputError(f"texts must be strings, got {shown(text)} at position {position}")
-    return found
 
 
 def _digest(array: "np.ndarray") -> str:

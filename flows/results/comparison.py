@@ -25,14 +25,19 @@ from textbench.evaluation.statistics.significance import (
 )
 from textbench.flows.plan.corpora import choose_datasets, choose_methods
 from textbench.flows.results.index import Index
-from textbench.flows.results.method_names import marked
-from textbench.flows.results.metric_names import KNOWN
+from textbench.flows.results.method_names import explained, marked
+from textbench.flows.results.metric_names import KNOWN, heading, scale
 from textbench.flows.results.predictions import corpus_key, is_right, predictions, tally
 from textbench.flows.results.runs import command_to_run, find_run, is_whole
 from textbench.flows.results.summary import latest, summarise
+from textbench.flows.tables.table import Datum, Table, of_texts
 from textbench.tasks import InputError
+from textbench.tasks.words import counted
 
 Row = Mapping[str, Any]
+
+LEVEL, SIGNIFICANT = 0.05, "*"
+COLUMNS = ("difference", "95 % interval", "p", "only one right", "McNemar p")
 
 
 @dataclass(frozen=True)
@@ -242,3 +247,51 @@ def as_json(found: Mapping[str, Sequence[PairedTest]], ranks: Ranking | None) ->
     """Return the comparison as JSON objects: one a pair (`kind` "pair"), and one of the ranks (`kind` "ranking")."""
     rows = [{"kind": "pair"} | asdict(pair) for compared in found.values() for pair in compared]
     return [*rows, {"kind": "ranking"} | asdict(ranks)] if ranks else rows
+
+
+def pairs_table(dataset: str, compared: Sequence[PairedTest]) -> Table:
+    """Return the pairs of a data set as a table: significant ones are marked."""
+    first = compared[0]
+    factor = scale(first.metric)
+    rows: list[list[str | Datum]] = []
+    for pair in compared:
+        gap, is_significant = pair.difference, pair.p < LEVEL
+        names = [
+            f"{pair.first} {factor * pair.first_value:.2f}",
+            f"against {pair.second} {factor * pair.second_value:.2f}",
+        ]
+        figures = [
+            f"{factor * gap.value:+.2f}{SIGNIFICANT if is_significant else ' '}",
+            f"{factor * gap.low:+.2f} .. {factor * gap.high:+.2f}",
+            f"{pair.p:.2g}",
+            f"{pair.mcnemar.first_only} : {pair.mcnemar.second_only}",
+            f"{pair.mcnemar_p:.2g}",
+        ]
+        style = "bold" if is_significant else ""
+        rows.append([Datum(" ".join(names), parts=names, style=style), *figures])
+    mean = (
+        "one run each"
+        if first.n_runs == 1
+        else f"means over {counted(first.n_runs, 'seed')}, McNemar on the first"
+    )
+    note = (
+        f"{first.n_documents:,} test documents, {mean}. Interval and p: paired bootstrap over documents; "
+        f"both p Holm-corrected over {counted(len(compared), 'pair')}. "
+        f"{SIGNIFICANT} p below {LEVEL}. Only one right: "
+        "documents that the first, and that the second alone gets right."
+        f"{explained(name for pair in compared for name in (pair.first, pair.second))}"
+    )
+    title = f"{dataset}, {heading(first.metric)}"
+    return of_texts(title, ("pair", *COLUMNS), rows, note)
+
+
+def in_words(ranks: Ranking) -> str:
+    """Return in words how methods rank over data sets, and which differences tell them apart."""
+    order = sorted(zip(ranks.average_ranks, ranks.methods, strict=True))
+    listed = ", ".join(f"{method} {rank:.2f}" for rank, method in order)
+    p = ranks.friedman_p
+    test = "" if p is None else f" Friedman's test that all are alike: p = {p:.2g}."
+    return (
+        f"Average ranks over {len(ranks.datasets)} data sets (1 is best): {listed}.{test} Two methods differ where "
+        f"their ranks are {ranks.critical_difference:.2f} apart (Nemenyi, {100 * ranks.level:.0f} %)."
+    )

@@ -145,7 +145,7 @@ def _json_lines(rows: Rows, metric: str | None = None) -> str:
     return "\n".join(lines)
 
 
-def _figures(rows: Rows, metric: str | None) -> Table:
+def figures(rows: Rows, metric: str | None) -> Table:
     """Return every metric as a fraction at full precision, its half-width, `<metric>_95`, and what that is over."""
     fixed = ["dataset", "protocol", "label", "method", "trials", "n_seeds"]
     ordered = [*([metric] if metric else []), *(name for name in KNOWN if name != metric)]
@@ -166,7 +166,7 @@ def _figures(rows: Rows, metric: str | None) -> Table:
 
 
 FORMATS: dict[str, Callable[..., str]] = {
-    "csv": lambda rows, metric=None: to_csv(_figures(rows, metric)).rstrip("\n"),
+    "csv": lambda rows, metric=None: to_csv(figures(rows, metric)).rstrip("\n"),
     "markdown": lambda rows, metric=None: to_markdown(*boards(rows, metric)).rstrip("\n"),
     "latex": lambda rows, metric=None: to_latex(*boards(rows, metric)).rstrip("\n"),
     "json": _json_lines,

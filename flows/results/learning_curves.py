@@ -1,15 +1,16 @@
 """Label-budget curves: their points, and who is best at which budget."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
 from textbench.evaluation.metrics.multilabel import is_of_several_labels
 from textbench.evaluation.statistics.intervals import mean_interval
 from textbench.evaluation.statistics.significance import holm, paired_t
-from textbench.flows.results.method_names import SUPERVISED, marked, uses_labels
-from textbench.flows.results.metric_names import KNOWN
+from textbench.flows.results.method_names import SUPERVISED, explained, marked, uses_labels
+from textbench.flows.results.metric_names import KNOWN, heading, scale, unit
+from textbench.flows.tables.table import Table, of_texts
 
 LEVEL = 0.05
 
@@ -101,3 +102,31 @@ def _standing(rows: Sequence[Mapping[str, Any]], budget: int, metric: str) -> st
     corrected = holm([paired_t(runs[best], runs[method])[1] for method in others])
     tied = [method for method, p in zip(others, corrected, strict=True) if p >= LEVEL]
     return f"{best} is best" + (f", tied with {', '.join(tied)}" if tied else "")
+
+
+def curve_tables(curves: Sequence[Curve]) -> list[Table]:
+    """Return a table for each data set, a line a budget and a column a method; the last has a note on the figures."""
+    tables = []
+    for name in dict.fromkeys(curve.dataset for curve in curves):
+        own = [curve for curve in curves if curve.dataset == name]
+        metric = own[0].metric
+        title = f"{name}: {heading(metric)} in {unit(metric)} by labelled documents"
+        points = [{point.budget: point for point in one.points} for one in own]
+        lines = [
+            [f"{budget:,}", *(_figure(of_method.get(budget), scale(metric)) for of_method in points)]
+            for budget in sorted({budget for of_method in points for budget in of_method})
+        ]
+        tables.append(of_texts(title, ("labels", *(one.label for one in own)), lines))
+    note = (
+        "Mean over draws with the half width of its 95 % interval, none where draws are equal or one alone; the draws "
+        f"are the same for all methods.{explained(curve.label for curve in curves)}"
+    )
+    return [*tables[:-1], *(replace(table, note=note) for table in tables[-1:])]
+
+
+def _figure(point: BudgetPoint | None, factor: int) -> str:
+    """Return a point as text, times `factor`, with half of its interval if one draw differs from another."""
+    if point is None:
+        return "-"
+    half = (point.high - point.low) / 2
+    return f"{factor * point.mean:.1f}" + (f" ±{factor * half:.1f}" if half else "")

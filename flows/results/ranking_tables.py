@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from textbench.evaluation.metrics.ranked_retrieval import MEASURES, measure
@@ -75,23 +76,28 @@ def _per_query(cell: RankingCell, store: Store) -> dict[str, dict[str, float]]:
     return {query: {name: float(v[i]) for name, v in values.items()} for i, query in enumerate(queries)}
 
 
+def ranking_tables(cells: Sequence[RankingCell], rows: Rows, outside: Rows, store: Store) -> list[Table]:
+    """Return a table for each collection, best first: the rankers, the paired tests between them, and what failed."""
+    tables = []
+    for name in dict.fromkeys(cell.dataset for cell in cells):
+        own = [(cell, row) for cell, row in zip(cells, rows, strict=True) if cell.dataset == name]
+        done = [(cell, row) for cell, row in own if row["error"] is None]
+        table = of_texts(name, ("ranker",), [])
+        if done:
+            table = _table([cell for cell, _ in done], [row for _, row in done], outside, store)
+        failures = [f"{cell.label}: {row['error']}" for cell, row in own if row["error"]]
+        tables.append(replace(table, failures=failures))
+    return tables
+
+
 def render(cells: Sequence[RankingCell], rows: Rows, outside: Rows, store: Store) -> None:
-    """Print a table for each collection, best first, and below it which rankers the tests tell apart."""
+    """Print the table of each collection, and if they are several MAP on all of them."""
     from rich.console import Console
 
     console = Console()
-    names = list(dict.fromkeys(cell.dataset for cell in cells))
-    for name in names:
-        own = [(cell, row) for cell, row in zip(cells, rows, strict=True) if cell.dataset == name]
-        done = [cell for cell, row in own if row["error"] is None]
-        if done:
-            print_table(
-                console, _table(done, [row for _, row in own if row["error"] is None], outside, store)
-            )
-        for cell, row in own:
-            if row["error"]:
-                console.print(f"{cell.label}: {row['error']}", markup=False)
-    if len(names) > 1:
+    for table in ranking_tables(cells, rows, outside, store):
+        print_table(console, table)
+    if len(names := list(dict.fromkeys(cell.dataset for cell in cells))) > 1:
         console.print()
         print_table(console, _overview(names, cells, rows, console.width))
 

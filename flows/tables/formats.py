@@ -1,6 +1,7 @@
-"""Tables as files: CSV, Markdown and LaTeX."""
+"""Tables as files: CSV, Markdown and LaTeX; and as HTML for a notebook."""
 
 import csv
+import html
 import io
 from collections.abc import Callable, Sequence
 
@@ -105,6 +106,28 @@ def _latex_datum(datum: Datum) -> str:
     text = escape_latex(datum.marked)
     text = rf"\texttt{{{text}}}" if datum.is_code else text
     return rf"\textbf{{{text}}}" if datum.is_strong else text
+
+
+def to_html(table: Table) -> str:
+    """Return a table as HTML, every text escaped, its note, its warning and what failed below it."""
+    right = ' style="text-align: right"'
+    heads = zip(table.headings, table.is_right, strict=True)
+    head = "".join(f"<th{right * is_right}>{html.escape(heading)}</th>" for (_, heading), is_right in heads)
+    rows = []
+    for row in table.rows:
+        data = zip(row, table.is_right, strict=True)
+        rows.append("".join(f"<td{right * is_right}>{_html_datum(datum)}</td>" for datum, is_right in data))
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    caption = f'<caption style="text-align: left">{html.escape(table.title)}</caption>'
+    below = [*filter(None, [table.note, table.warning]), *table.failures]
+    grid = f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>" if rows else ""
+    return grid + "".join(f"<p>{html.escape(line)}</p>" for line in below)
+
+
+def _html_datum(datum: Datum) -> str:
+    text = html.escape(datum.marked)
+    text = f"<code>{text}</code>" if datum.is_code else text
+    return f"<strong>{text}</strong>" if datum.is_strong else text
 
 
 FORMATS: dict[str, Callable[[Table], str]] = {"csv": to_csv, "md": to_markdown, "tex": to_latex}
