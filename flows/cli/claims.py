@@ -2,9 +2,7 @@
 
 import sys
 import textwrap
-from collections import Counter
 from collections.abc import Sequence
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,28 +11,12 @@ import typer
 from textbench.flows.cli.output import print_json
 from textbench.flows.cli.runner import run_flow, stopped_by_hand, use_data_dir
 from textbench.flows.plan.request import BenchmarkRequest
-from textbench.flows.tables.table import Datum, of_texts
-from textbench.flows.tables.terminal import print_table
 from textbench.tasks import InputError
-from textbench.tasks.words import counted
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from textbench.flows.referee.explanation import Part
-    from textbench.flows.referee.ledger import LedgerEntry
-    from textbench.flows.referee.measurement import Measurement
 
-MANY = 12  # claims, from which on reasons are summed up
 WIDTH = 100  # of an explanation
-COLUMNS = ("published", "measured", "recorded", "verdict")
-STYLES = {
-    "reproduced": "green",
-    "better than published": "green",
-    "not reproduced": "red",
-    "impossible": "red",
-    "suspect": "yellow",
-}
 
 
 def claims(
@@ -98,7 +80,9 @@ def claims(
     else:
         from rich.console import Console
 
-        _print(Console(), entries)
+        from textbench.flows.explain.frames import Verdicts
+
+        Verdicts(entries).print(Console())
     if n_failed:
         raise typer.Exit(1)
 
@@ -133,48 +117,3 @@ def _print_in_full(id_: str, parts: "Sequence[Part]") -> None:
                 )
             )
     print()
-
-
-def _print(console: "Console", entries: "Sequence[LedgerEntry]") -> None:
-    """Print a table with a section for each place of a paper, the reasons, and how many claims got which verdict."""
-    from rich.text import Text
-
-    rows: list[list[str | Datum]] = []
-    for place, group in groupby(entries, lambda entry: _place(entry.claim.id)):
-        rows.append([Datum(place, style="bold"), *[""] * len(COLUMNS)])
-        for entry in group:
-            printed = entry.claim.text if entry.claim.printed else "order"
-            figures = [printed, _figure(entry.fresh), _figure(entry.recorded)]
-            verdict = Datum(entry.verdict.kind, style=STYLES.get(entry.verdict.kind, ""))
-            rows.append([Datum(f"  {entry.claim.id[len(place) + 1 :]}"), *figures, verdict])
-    print_table(console, of_texts("", ("claim", *COLUMNS), rows, left=["verdict"]))
-    console.print()
-    if len(entries) <= MANY:
-        for entry in entries:
-            console.print(Text(f"{entry.claim.id}: {entry.verdict.kind}, {entry.verdict.reason}"))
-    else:
-        reasons = Counter((entry.verdict.kind, entry.verdict.reason) for entry in entries)
-        for (kind, reason), count in reasons.most_common():
-            if count > 1:
-                console.print(Text(f"{count} {kind}: {reason}", style="dim"))
-    totals = Counter(entry.verdict.kind for entry in entries)
-    console.print(
-        Text(f"{len(entries)} claims: {', '.join(f'{n} {kind}' for kind, n in totals.most_common())}.")
-    )
-
-
-def _place(id_: str) -> str:
-    """Return the paper and the place of a claim, the first two parts of its id."""
-    return "/".join(id_.split("/")[:2])
-
-
-def _figure(found: "Measurement | None") -> str:
-    """Return a measured figure with half its interval, and in brackets what is judged of it if that is another."""
-    if found is None:
-        return "-"
-    if found.comparisons:
-        return counted(len(found.comparisons), "pair")
-    half = "" if found.low is None or found.high is None else f" ±{(found.high - found.low) / 2:.2f}"
-    if found.basis in ("seeds", "documents"):
-        return f"{found.value:.2f}{half}"
-    return f"{found.value:.2f} ({found.compared:+.2f}{half})"

@@ -66,8 +66,8 @@ def compare(
 
     check_figure(figure)
     home = home_folder()
-    entrants = _entrants(home, run, dataset, method, protocol, seeds, metric)
-    found = {name: pairs(home, name, group, metric) for name, group in entrants.items()}
+    sides = entrants(home, run, dataset, method, protocol, seeds, metric)
+    found = {name: pairs(home, name, group, metric) for name, group in sides.items()}
     ranks = ranking(found)
     if figure is not None:
         if ranks is None:
@@ -87,14 +87,14 @@ def compare(
     PairedTests(found, ranks).print(Console())
 
 
-def _entrants(
+def entrants(
     home: Path,
     runs: Sequence[str] | None,
     datasets: Sequence[str] | None,
     methods: Sequence[str] | None,
     protocol: str | None,
     seeds: int | None,
-    metric: str | None,
+    metric: str | None = None,
 ) -> Mapping[str, Any]:
     """Return what is compared, by data set. Raises InputError for options that do not go together."""
     from textbench.flows.plan.request import Protocol

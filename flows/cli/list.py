@@ -49,10 +49,14 @@ def list_datasets(json: Json = False) -> None:
 
     Example: textbench list datasets --json
     """
+    _print(dataset_entries(), ("here", "licence", "source"), json)
+
+
+def dataset_entries() -> list[dict[str, Any]]:
+    """Return what there is to say of each data set."""
     from textbench.tasks import catalogue, ingest
 
-    entries = [_data(entry, ingest.reference(name)) for name, entry in catalogue.datasets().items()]
-    _print(entries, ("here", "licence", "source"), json)
+    return [_data(entry, ingest.reference(name)) for name, entry in catalogue.datasets().items()]
 
 
 @list_app.command("methods")
@@ -63,9 +67,18 @@ def list_methods(json: Json = False) -> None:
 
     Example: textbench list methods
     """
+    entries = method_entries()
+    if json:
+        _print(entries, (), json)
+    else:
+        _print_lines(entries, METHODS_BY, ("role", "uses_labels"))
+
+
+def method_entries() -> list[dict[str, Any]]:
+    """Return what there is to say of each method."""
     from textbench.tasks import catalogue
 
-    entries = [
+    return [
         {
             "name": name,
             "description": entry.description,
@@ -77,10 +90,6 @@ def list_methods(json: Json = False) -> None:
         }
         for name, entry in catalogue.methods().items()
     ]
-    if json:
-        _print(entries, (), json)
-    else:
-        _print_lines(entries, METHODS_BY, ("role", "uses_labels"))
 
 
 @list_app.command("metrics")

@@ -81,6 +81,7 @@ class Progress(logging.Handler):
         for name in LOGGERS:
             logging.getLogger(name).removeHandler(self)
             logging.getLogger(name).setLevel(logging.NOTSET)
+            logging.getLogger(name).propagate = True
 
     def say(self, text: str) -> None:
         """Show what is going on before the first cell."""

@@ -3,13 +3,17 @@
 import html
 import io
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from textbench.flows.plan.corpora import keep_numbers, told_apart
+from textbench.flows.referee.ledger import LedgerEntry
+from textbench.flows.referee.measurement import Measurement
 from textbench.flows.results import learning_curves
 from textbench.flows.results.comparison import PairedTest, Ranking, in_words, pairs_table
 from textbench.flows.results.doubt import with_doubt
@@ -20,10 +24,11 @@ from textbench.flows.results.rankings import RankingCell
 from textbench.flows.results.summary import summarise
 from textbench.flows.results.winner import verdicts
 from textbench.flows.tables.formats import to_html
-from textbench.flows.tables.table import Table
+from textbench.flows.tables.table import Datum, Table, of_texts
 from textbench.flows.tables.terminal import print_table
 from textbench.tasks import InputError
 from textbench.tasks.storage.store import Store
+from textbench.tasks.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,6 +37,14 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 FAILED = ("dataset", "method", "protocol", "seed", "error")
+MANY = 12  # claims, from which on reasons are summed up
+STYLES = {
+    "reproduced": "green",
+    "better than published": "green",
+    "not reproduced": "red",
+    "impossible": "red",
+    "suspect": "yellow",
+}
 
 
 class Displayed(ABC):
@@ -44,18 +57,23 @@ class Displayed(ABC):
     @property
     @abstractmethod
     def verdict(self) -> str:
-        """What the figures say, in words: a sentence a line, "" where there is nothing to say."""
+        """What the figures say, in words: a line for each of what they say, "" where there is nothing to say."""
 
     def print(self, console: "Console") -> None:
         """Print the tables and the sentences."""
         for table in self.tables(is_terminal=True):
             print_table(console, table)
-        for line in self.verdict.splitlines():
+        for line in self.lines:
             console.print(f"\n{line}", markup=False, highlight=False)
+
+    @property
+    def lines(self) -> list[str]:
+        """What stands below the tables."""
+        return self.verdict.splitlines()
 
     def _repr_html_(self) -> str:
         tables = "".join(to_html(table) for table in self.tables(is_terminal=False))
-        return tables + "".join(f"<p>{html.escape(line)}</p>" for line in self.verdict.splitlines())
+        return tables + "".join(f"<p>{html.escape(line)}</p>" for line in self.lines)
 
     def __repr__(self) -> str:
         return self._printed(is_terminal=False)
@@ -87,9 +105,7 @@ class _OfRows(Displayed):
 
     def errors(self) -> "pd.DataFrame":
         """Return the cells that failed, and why; no row where none did."""
-        import pandas as pd
-
-        return pd.DataFrame([row for row in self.rows if row["error"]], columns=[*FAILED])
+        return _failed(self.rows)
 
     @cached_property
     def _told(self) -> list[dict[str, Any]]:
@@ -97,6 +113,12 @@ class _OfRows(Displayed):
         every = Index(self.home).rows()
         keep_numbers(self.home, every)
         return told_apart(self.home, self.rows, among=every)
+
+
+def _failed(rows: Sequence[Row]) -> "pd.DataFrame":
+    import pandas as pd
+
+    return pd.DataFrame([row for row in rows if row["error"]], columns=[*FAILED])
 
 
 class Results(_OfRows):
@@ -112,7 +134,7 @@ class Results(_OfRows):
         table = figures(self._doubted, metric or self.metric)
         rows = [[datum.value for datum in row] for row in table.rows]
         found = pd.DataFrame(rows, columns=[name for name, _ in table.headings])
-        return found.dropna(axis="columns", how="all")
+        return found.dropna(axis="columns", how="all").astype({"is_best": bool})
 
     @property
     def best(self) -> dict[str, str]:
@@ -237,7 +259,7 @@ class Rankings(Displayed):
 
     def errors(self) -> "pd.DataFrame":
         """Return the cells that failed, and why; no row where none did."""
-        return Results(self.home, self.rows).errors()
+        return _failed(self.rows)
 
     @property
     def verdict(self) -> str:
@@ -247,3 +269,100 @@ class Rankings(Displayed):
     def tables(self, *, is_terminal: bool) -> list[Table]:
         """Return a table for each collection, best first, with the paired tests against the best."""
         return ranking_tables(self.cells, self.rows, (), Store(self.home / "store"))
+
+
+@dataclass(frozen=True, repr=False)
+class Verdicts(Displayed):
+    """Published figures beside measured ones, and by rule whether each holds: the ledger's entries, in order."""
+
+    entries: Sequence[LedgerEntry]
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __iter__(self) -> Iterator[LedgerEntry]:
+        return iter(self.entries)
+
+    def table(self) -> "pd.DataFrame":
+        """Return a row for each claim, figures in the paper's unit; none where it printed or we measured none.
+
+        `value` is of this results folder, else of the repository's record, as `is_recorded` says. What is judged is
+        `compared`, between `low` and `high`: that figure, or a difference from another.
+        """
+        import pandas as pd
+
+        return pd.DataFrame([_flat(entry) for entry in self.entries])
+
+    @property
+    def verdict(self) -> str:
+        """How many claims got which verdict."""
+        totals = Counter(entry.verdict.kind for entry in self.entries)
+        return f"{len(self)} claims: {', '.join(f'{n} {kind}' for kind, n in totals.most_common())}."
+
+    def tables(self, *, is_terminal: bool) -> list[Table]:
+        """Return one table, with a section for each place of a paper, and below it the reasons."""
+        headings = ("claim", "published", "measured", "recorded", "verdict")
+        rows: list[list[str | Datum]] = []
+        for place, group in groupby(self.entries, lambda entry: _place(entry.claim.id)):
+            rows.append([Datum(place, style="bold"), *[""] * 4])
+            for entry in group:
+                printed = entry.claim.text if entry.claim.printed else "order"
+                verdict = Datum(entry.verdict.kind, style=STYLES.get(entry.verdict.kind, ""))
+                name = Datum(f"  {entry.claim.id[len(place) + 1 :]}")
+                rows.append([name, printed, _figure(entry.fresh), _figure(entry.recorded), verdict])
+        return [of_texts("", headings, rows, left=["verdict"])]
+
+    @property
+    def lines(self) -> list[str]:
+        """The reasons, and how many claims got which verdict."""
+        return [*self.reasons, self.verdict]
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why each verdict is what it is; of many claims the reasons that several have."""
+        if len(self) <= MANY:
+            return [f"{one.claim.id}: {one.verdict.kind}, {one.verdict.reason}" for one in self]
+        found = Counter((entry.verdict.kind, entry.verdict.reason) for entry in self)
+        return [f"{n} {kind}: {reason}" for (kind, reason), n in found.most_common() if n > 1]
+
+    def print(self, console: "Console") -> None:
+        """Print the table, the reasons, and how many claims got which verdict."""
+        from rich.text import Text
+
+        for table in self.tables(is_terminal=True):
+            print_table(console, table)
+        console.print()
+        for reason in self.reasons:
+            console.print(Text(reason, style="dim" if len(self) > MANY else ""))
+        console.print(Text(self.verdict))
+
+
+def _flat(entry: LedgerEntry) -> dict[str, Any]:
+    """Return an entry as a row of figures and words."""
+    claim, measured = entry.claim, entry.measured
+    return {
+        "id": claim.id,
+        "published": claim.printed.value if claim.printed else None,
+        **{name: getattr(measured, name, None) for name in ("value", "compared", "low", "high")},
+        "unit": claim.unit,
+        "verdict": entry.verdict.kind,
+        "reason": entry.verdict.reason,
+        "is_recorded": measured is not None and entry.fresh is None,
+    }
+
+
+def _place(id_: str) -> str:
+    """Return the paper and the place of a claim, the first two parts of its id."""
+    return "/".join(id_.split("/")[:2])
+
+
+def _figure(found: Measurement | None) -> str:
+    """Return a measured figure with half its interval, and in brackets what is judged of it if that is another."""
+    if found is None:
+        return "-"
+    if found.comparisons:
+        return counted(len(found.comparisons), "pair")
+    half = "" if found.low is None or found.high is None else f" ±{(found.high - found.low) / 2:.2f}"
+    if found.basis in ("seeds", "documents"):
+        return f"{found.value:.2f}{half}"
+    return f"{found.value:.2f} ({found.compared:+.2f}{half})"

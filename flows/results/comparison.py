@@ -137,6 +137,30 @@ def runs_of_methods(
     return found
 
 
+def runs_of_keys(home: Path, keys: Sequence[str]) -> dict[str, list[Entrant]]:
+    """Return recorded runs, by their keys, as entrants, by data set: each method with the seeds that it has.
+
+    Raises InputError for fewer than two methods on a data set.
+    """
+    recorded = {row["key"]: row for row in Index(home).rows()}
+    rows = [recorded[key] for key in keys if key in recorded]
+    found = {}
+    for dataset in dict.fromkeys(row["dataset"] for row in rows):
+        own = [row for row in rows if row["dataset"] == dataset]
+        methods = dict.fromkeys(row["method"] for row in own)
+        entrants = [
+            one
+            for method in methods
+            for one in _variants(method, [row for row in own if row["method"] == method], set())
+        ]
+        if len(entrants) < 2:
+            raise InputError(f"a comparison needs at least two methods on {dataset}, got {len(entrants)}")
+        found[dataset] = entrants
+    if not found:
+        raise InputError("a comparison needs finished runs, got none")
+    return found
+
+
 def _variants(method: str, rows: Sequence[Row], wanted: set[int]) -> list[Entrant]:
     """Split a method's runs by what else was asked for; of one seed the newest run counts."""
     rows = latest(rows)

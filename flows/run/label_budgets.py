@@ -22,13 +22,13 @@ from textbench.tasks.tracking.tracker import ATTEMPT_TAG, CELL_TAG, KIND_TAG, Tr
 
 
 def run_label_budgets(
-    request: LabelBudgetRequest, runner: Runner, tracker: Tracker | None = None
+    request: LabelBudgetRequest, runner: Runner, tracker: Tracker | None = None, home: Path | None = None
 ) -> list[dict[str, Any]]:
     """Run every cell of curves, record each in the index and a curve a method by the tracker, return the cells' rows.
 
-    Without a tracker runs are tracked where mlflow.yaml says.
+    Without a tracker runs are tracked where mlflow.yaml says; without a `home` results go to `home_folder()`.
     """
-    home = home_folder()
+    home = home or home_folder()
     cells = plan(request)
     store = Store(home / "store")
     remove_leftovers(store.root)

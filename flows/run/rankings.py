@@ -16,13 +16,13 @@ from textbench.tasks.tracking.tracker import KIND_TAG, RETRIEVAL, Tracker
 
 
 def run_rankings(
-    request: RetrievalRequest, runner: Runner, tracker: Tracker | None = None
+    request: RetrievalRequest, runner: Runner, tracker: Tracker | None = None, home: Path | None = None
 ) -> list[dict[str, Any]]:
     """Run every cell of a request, record each in the index and by the tracker, and return their rows.
 
-    Without a tracker runs are tracked where mlflow.yaml says.
+    Without a tracker runs are tracked where mlflow.yaml says; without a `home` results go to `home_folder()`.
     """
-    home = home_folder()
+    home = home or home_folder()
     cells = plan(request)
     attempt = f"{time.time():.3f}" if request.fresh else ""
     store = Store(home / "store", not_before=float(attempt or 0))

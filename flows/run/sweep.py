@@ -20,13 +20,13 @@ from textbench.tasks.tracking.tracker import Tracker
 
 
 def run_sweep(
-    request: BenchmarkRequest, runner: Runner, tracker: Tracker | None = None
+    request: BenchmarkRequest, runner: Runner, tracker: Tracker | None = None, home: Path | None = None
 ) -> list[dict[str, Any]]:
     """Run every cell of a request, record each in the index and by the tracker, and return their rows.
 
-    Without a tracker runs are tracked where mlflow.yaml says.
+    Without a tracker runs are tracked where mlflow.yaml says; without a `home` results go to `home_folder()`.
     """
-    home = home_folder()
+    home = home or home_folder()
     cells = plan(request)
     attempt = f"{time.time():.3f}" if request.timed or request.fresh else ""
     store = Store(

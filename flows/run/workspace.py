@@ -12,12 +12,12 @@ FOLDER_TAG = "folder:"
 SERVICES = "services"  # the folder of what `textbench up` keeps running
 
 
-def home_folder() -> Path:
-    """Return the results folder, made if missing: `$TEXTBENCH_HOME`, else `.textbench` in the working folder.
+def home_folder(chosen: str | os.PathLike[str] | None = None) -> Path:
+    """Return the results folder, made if missing: `chosen`, `$TEXTBENCH_HOME`, or `.textbench` in the working folder.
 
     Raises InputError when it cannot be made or written to.
     """
-    home = Path(os.environ.get(VARIABLE) or DEFAULT).expanduser().resolve()
+    home = Path(chosen or os.environ.get(VARIABLE) or DEFAULT).expanduser().resolve()
     # These characters end a database's address.
     if any(character in str(home) for character in "?#%"):
         raise InputError(f"the results folder must have no ?, # or % in its path, got {home}")

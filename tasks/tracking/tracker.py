@@ -82,8 +82,10 @@ class Settings:
         return self.tracking_uri != NONE
 
 
-def read_settings(home: Path) -> Settings:
+def read_settings(home: Path, uri: str | None = None) -> Settings:
     """Return mlflow.yaml of the working folder, else the project's. `MLFLOW_TRACKING_URI` wins over its address.
+
+    `uri` wins over both.
 
     Raises InputError naming the file, the key, what was found and what is accepted.
     """
@@ -101,7 +103,7 @@ def read_settings(home: Path) -> Settings:
         raise InputError(
             f"{path}: when_down must be {' or '.join(WHEN_DOWN)}, got {shown(settings.when_down)}"
         )
-    return _inside(home, settings, os.environ.get("MLFLOW_TRACKING_URI") or settings.tracking_uri)
+    return _inside(home, settings, uri or os.environ.get("MLFLOW_TRACKING_URI") or settings.tracking_uri)
 
 
 def _inside(home: Path, settings: Settings, uri: str) -> Settings:
