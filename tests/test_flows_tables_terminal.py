@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from tests.made_runs import empty_record, one_label
+from textbench.flows.explain.frames import Verdicts
 from textbench.flows.referee.ledger import choose, ledger
 from textbench.flows.results import ranking_tables
 from textbench.flows.results.comparison import pairs, pairs_table, runs_of_methods
@@ -129,12 +130,10 @@ def test_comparisons_mark_what_is_significant(width: int, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_claims_never_cut_a_verdict(width: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import importlib
-
     empty_record(monkeypatch, tmp_path)
     entries = ledger(tmp_path, choose(None))
     made = console(width)
-    importlib.import_module("textbench.flows.cli.claims")._print(made, entries)
+    Verdicts(entries).print(made)
     table = text_of(made).partition("\n\n")[0]
     whole(table, "published", "measured", "recorded", "verdict")
     lines = table.splitlines()
