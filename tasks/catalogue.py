@@ -116,8 +116,13 @@ class Entry:
 
     @property
     def reads_texts_alone(self) -> bool:
-        """Whether no token rule has a part in the method's features: it reads raw texts and needs nothing beside."""
-        return self.reads_texts and not self.needs
+        """Whether no token rule has a part in the method's features: it reads raw texts and needs no terms beside."""
+        return self.reads_texts and set(self.needs) <= {"text_vectors"}
+
+    @property
+    def is_pretrained(self) -> bool:
+        """Whether the method stands on a model that was trained elsewhere, on other texts."""
+        return bool(self.constant("PRETRAINED", False))
 
     def uses_labels(self, params: Mapping[str, Any] | None = None) -> bool:
         """Whether the method is a representation that is fitted to labels too, with these parameters."""

@@ -7,7 +7,7 @@ protocol: unlabelled documents and the test part's have no place in it. Tuning f
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from textbench.tasks import InputError, catalogue, file_vectors, token_topics, word_vectors
+from textbench.tasks import InputError, catalogue, file_vectors, text_vectors, token_topics, word_vectors
 from textbench.tasks.labels import chosen_rows, labelled
 from textbench.tasks.storage.recipe import Reference, refer
 from textbench.tasks.storage.store import Job
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 INPUTS = ("counts", "tokens", "texts")  # what a method may read
 # What a method may need beside.
-NEEDED = ("word_vectors", "terms", "output_vectors", "vector_norms", "token_topics")
+NEEDED = ("word_vectors", "terms", "output_vectors", "vector_norms", "token_topics", "text_vectors")
 OF_OUTPUTS = {"output_vectors", "vector_norms"}  # which word vectors have where their training keeps them
 # Parameters that begin so are of the word vectors that a method needs, or of the topics of tokens, not of the method.
 PREFIX = "word_vectors__"
@@ -67,7 +67,9 @@ def reference(
         raise InputError(
             f"{entry.name} needs no topics of tokens, got {', '.join(params.keys() - own.keys())}"
         )
-    if set(entry.needs) & {*OF_OUTPUTS, "token_topics"}:
+    if "text_vectors" in entry.needs:
+        inputs["text_vectors"] = text_vectors.reference(vectors.inputs["corpus"], entry, own)
+    if set(entry.needs) & {*OF_OUTPUTS, "token_topics", "text_vectors"}:
         return refer(
             "textbench.tasks.featurize:compute_beside", recipe, inputs, _read(entry), stage="featurize"
         )
@@ -100,6 +102,8 @@ def uses(method: str, params: Mapping[str, Any]) -> list[tuple[str, ...]]:
         trainer = params.get(f"{PREFIX}trainer", word_vectors.TRAINER)
         table = "WITH_OUTPUTS" if OF_OUTPUTS & set(entry.needs) else "TRAINERS"
         found.append(("textbench.tasks.word_vectors", table, trainer))
+    if "text_vectors" in entry.needs:
+        found += [("textbench.tasks.text_vectors", "compute"), *entry.code("encoder")]
     return found
 
 
@@ -124,7 +128,7 @@ def compute(job: Job) -> None:
 
 
 def compute_beside(job: Job) -> None:
-    """As `compute`, for a method that needs output vectors or topics of tokens too and learns from no labels.
+    """As `compute`, for a method that needs output vectors, topics of tokens or text vectors and learns from no labels.
 
     A function of its own, so that the keys of all other features stay as they are.
     """
@@ -135,6 +139,7 @@ def compute_beside(job: Job) -> None:
         "output_vectors": lambda: job.open("word_vectors").array("outputs"),
         "vector_norms": lambda: job.open("word_vectors").array("norms"),
         "token_topics": lambda: token_topics.read(job.open("token_topics")),
+        "text_vectors": lambda: text_vectors.by_text(job.open("corpus"), job.open("text_vectors")),
         "terms": lambda: job.open("vectors").json("terms"),
     }
     needed = {name: read[name]() for name in catalogue.method(job.params["method"]).needs}

@@ -1,16 +1,20 @@
 """Every method of the folder featurizers keeps the contract on its first page, and what ours keep beyond it."""
 
 import functools
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from tests.small_model import save_model
 from textbench.featurizers._contract import CHECKS, Subject, dense
 from textbench.tasks import catalogue
 
 METHODS = catalogue.methods()
+FOLDER = tempfile.TemporaryDirectory()
 REPRESENTATIONS = [name for name, entry in METHODS.items() if not entry.is_classifier]
 # Word vectors of nothing, and of what is read in order, are refused.
 OF_COUNTS = [n for n, e in METHODS.items() if e.constant("INPUT") == "counts" and not e.constant("NEEDS")]
@@ -18,7 +22,13 @@ OF_COUNTS = [n for n, e in METHODS.items() if e.constant("INPUT") == "counts" an
 
 @functools.cache
 def subject(name: str) -> Subject:
-    return Subject(METHODS[name].load())
+    return Subject(METHODS[name].load(), {"model": small_model()} if METHODS[name].is_pretrained else {})
+
+
+@functools.cache
+def small_model() -> str:
+    """A sentence model for the methods that stand on one."""
+    return str(save_model(Path(FOLDER.name)))
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)

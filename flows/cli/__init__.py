@@ -17,6 +17,7 @@ from textbench.flows.cli.fetch import fetch
 from textbench.flows.cli.forget import forget
 from textbench.flows.cli.leaderboard import leaderboard
 from textbench.flows.cli.list import list_app
+from textbench.flows.cli.models import models_app
 from textbench.flows.cli.query import query
 from textbench.flows.cli.report import report
 from textbench.flows.cli.retrieve import retrieve
@@ -62,6 +63,7 @@ COMMANDS = (
 for command in (*COMMANDS, check, fetch, doctor, up, down, status, send, forget):
     app.command(command.__name__)(command)
 app.add_typer(list_app, name="list")
+app.add_typer(models_app, name="models")
 app.add_typer(store_app, name="store")
 
 

@@ -1,6 +1,6 @@
 """What `textbench run` says for people: before a sweep what it will take, after it what was found and where to look."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ def print_plan(home: Path, cells: "Sequence[BaseCell]", as_json: bool) -> None:
     from textbench.flows.plan.derived import DerivedArtifact
     from textbench.flows.results.index import Index
     from textbench.tasks.storage.store import Store
+    from textbench.tasks.text_vectors import predicted
 
     store = Store(home / "store")
     if pieces := [cell for cell in cells if isinstance(cell, DerivedArtifact)]:
@@ -57,6 +58,24 @@ def print_plan(home: Path, cells: "Sequence[BaseCell]", as_json: bool) -> None:
     said = [f"About {known:.0f} s of computing"] if known or not unknown else []
     said += [f"{counted(unknown, 'cell')} never timed here"] if unknown else []
     console.print(f"{', and '.join(said)}.")
+    embedding = {c.references["text_vectors"].key: c for c in cells if "text_vectors" in c.references}
+    for cell in embedding.values():
+        if (found := predicted(store, cell.references["text_vectors"])) is not None:
+            console.print(
+                f"{cell.dataset} {cell.method}: {_embedding(found)}.", markup=False, highlight=False
+            )
+
+
+def _embedding(found: Mapping[str, Any]) -> str:
+    """Say what embedding texts will take, and what of them the model does not read."""
+    cut, lost = (
+        found["n_documents_cut"] / found["n_documents"],
+        found["n_tokens_cut"] / max(1, found["n_tokens"]),
+    )
+    return (
+        f"about {found['seconds']:.0f} s to embed {found['n_documents']:,} texts of {found['n_tokens']:,} pieces, "
+        f"on one core; {100 * cut:.0f} % of the texts are cut, {100 * lost:.0f} % of the pieces not read"
+    )
 
 
 def print_board(home: Path, rows: Sequence[dict[str, Any]]) -> None:
