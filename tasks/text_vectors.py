@@ -83,7 +83,9 @@ def by_text(corpus: "Artifact", vectors: "Artifact") -> "dict[str, np.ndarray]":
     return {
         text: row
         for part in PARTS
-        for text, row in zip(corpus.table(part, ["text"])["text"].to_pylist(), vectors.array(part), strict=True)
+        for text, row in zip(
+            corpus.table(part, ["text"])["text"].to_pylist(), vectors.array(part), strict=True
+        )
     }
 
 
