@@ -4,7 +4,7 @@ import csv
 import io
 import re
 
-from textbench.flows.tables.formats import to_csv, to_latex, to_markdown
+from textbench.flows.tables.formats import to_csv, to_html, to_latex, to_markdown
 from textbench.flows.tables.table import NOTHING, Datum, Table, code, number
 
 HEADINGS = [("method", "method"), ("accuracy", "accuracy, %"), ("command", "command")]
@@ -68,3 +68,13 @@ def test_several_tables_are_parted_and_need_their_packages_once() -> None:
     latex = to_latex(table(), failing)
     assert latex.count("usepackage") == 1
     assert "% nmf failed" in latex
+
+
+def test_html_is_whole_and_escaped() -> None:
+    page = to_html(Table("t", "<b> & co", HEADINGS, table().rows, "1 < 2", failures=["a > b"]))
+    assert "<table><caption" in page and "&lt;b&gt; &amp; co</caption>" in page
+    assert "<strong>a_b &amp; c|d best</strong>" in page
+    assert '<td style="text-align: right">12.35</td>' in page
+    assert "<code>run --x_y &#x27;z&#x27;</code>" in page
+    assert page.endswith("</table><p>1 &lt; 2</p><p>a &gt; b</p>")
+    assert to_html(Table("t", "t", HEADINGS, [], failures=["a"])) == "<p>a</p>"

@@ -110,15 +110,17 @@ def _latex_datum(datum: Datum) -> str:
 
 def to_html(table: Table) -> str:
     """Return a table as HTML, every text escaped, its note, its warning and what failed below it."""
-    right = ' style="text-align: right"'
-    heads = zip(table.headings, table.is_right, strict=True)
-    head = "".join(f"<th{right * is_right}>{html.escape(heading)}</th>" for (_, heading), is_right in heads)
+    # A notebook sets flush right what does not say otherwise.
+    aligned = [f' style="text-align: {"right" if is_right else "left"}"' for is_right in table.is_right]
+    heads = zip(table.headings, aligned, strict=True)
+    head = "".join(f"<th{style}>{html.escape(heading)}</th>" for (_, heading), style in heads)
     rows = []
     for row in table.rows:
-        data = zip(row, table.is_right, strict=True)
-        rows.append("".join(f"<td{right * is_right}>{_html_datum(datum)}</td>" for datum, is_right in data))
+        data = zip(row, aligned, strict=True)
+        rows.append("".join(f"<td{style}>{_html_datum(datum)}</td>" for datum, style in data))
     body = "".join(f"<tr>{row}</tr>" for row in rows)
-    caption = f'<caption style="text-align: left">{html.escape(table.title)}</caption>'
+    title = html.escape(table.title)
+    caption = f'<caption style="text-align: left; white-space: nowrap">{title}</caption>' if title else ""
     below = [*filter(None, [table.note, table.warning]), *table.failures]
     grid = f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>" if rows else ""
     return grid + "".join(f"<p>{html.escape(line)}</p>" for line in below)
@@ -127,7 +129,7 @@ def to_html(table: Table) -> str:
 def _html_datum(datum: Datum) -> str:
     text = html.escape(datum.marked)
     text = f"<code>{text}</code>" if datum.is_code else text
-    return f"<strong>{text}</strong>" if datum.is_strong else text
+    return f"<strong>{text}</strong>" if datum.is_strong or datum.style == "bold" else text
 
 
 FORMATS: dict[str, Callable[[Table], str]] = {"csv": to_csv, "md": to_markdown, "tex": to_latex}
