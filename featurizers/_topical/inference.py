@@ -60,13 +60,14 @@ def infer(
     *,
     n_steps: int = MAX_STEPS,
     is_variational: bool = False,
+    start: np.ndarray | None = None,
 ) -> Inferred:
     """Return what documents are made of: counts csr (n_documents, n_terms), table (n_terms, n_topics) >= 0.
 
-    theta_k <- (alpha + sum_w n_w q_wk) / (n_topics alpha + n), from uniform on; `is_variational` puts exp(digamma(.))
-    of the sum in theta's place in q. At most `n_steps` steps. `weights` (of the counts' entries; the counts themselves
-    where None) are what `expected` adds up. Documents are worked on side by side, each by itself: the number of cores
-    changes no bit.
+    theta_k <- (alpha + sum_w n_w q_wk) / (n_topics alpha + n), from `start` (n_documents, n_topics) on, uniform where
+    None; `is_variational` puts exp(digamma(.)) of the sum in theta's place in q. At most `n_steps` steps. `weights` (of
+    the counts' entries; the counts themselves where None) are what `expected` adds up. Documents are worked on side by
+    side, each by itself: the number of cores changes no bit.
     """
     n_documents, n_topics = counts.shape[0], table.shape[1]
     theta, expected = (np.zeros((n_documents, n_topics), dtype=np.float32) for _ in "12")
@@ -74,7 +75,9 @@ def infer(
     added = entries if weights is None else np.asarray(weights, dtype=np.float32)
     offsets = counts.indptr.astype(np.int64)
     rows = np.ascontiguousarray(table, dtype=np.float32)
-    given = (counts.indices, entries, added, rows, float(alpha), int(n_steps), is_variational)
+    first = np.full((1, n_topics), 1 / n_topics) if start is None else start
+    begun = np.ascontiguousarray(first, dtype=np.float32)
+    given = (counts.indices, entries, added, rows, float(alpha), int(n_steps), is_variational, begun)
     in_parallel(_infer, [(begin, end, offsets, *given, theta, expected) for begin, end in shares(offsets)])
     return Inferred(theta, expected)
 
@@ -114,9 +117,15 @@ def digamma(x):  # type: ignore[no-untyped-def]
     return below + np.log(x) - 0.5 / x - series
 
 
+@njit(cache=True)
+def _mixing(share, whole):  # type: ignore[no-untyped-def]
+    """Return exp(digamma(share * whole)), over whole."""
+    return np.exp(digamma(share * whole) - np.log(whole))
+
+
 @njit(cache=True, nogil=True, fastmath=True)
 def _infer(  # type: ignore[no-untyped-def]
-    begin, end, offsets, terms, entries, added, table, alpha, n_steps, is_variational, theta, expected
+    begin, end, offsets, terms, entries, added, table, alpha, n_steps, is_variational, start, theta, expected
 ):
     n_topics = table.shape[1]
     now, sums = np.empty(n_topics, np.float32), np.empty(n_topics, np.float32)
@@ -133,8 +142,9 @@ def _infer(  # type: ignore[no-untyped-def]
         if total == 0.0:
             continue
         whole = n_topics * alpha + total
-        before[:] = 1.0 / n_topics
-        now[:] = 1.0 / n_topics
+        for k in range(n_topics):
+            before[k] = start[d if len(start) > 1 else 0, k]
+            now[k] = _mixing(before[k], whole) if is_variational else before[k]
         for _ in range(n_steps):
             sums[:] = 0.0
             for i in range(first, last):
@@ -150,7 +160,7 @@ def _infer(  # type: ignore[no-untyped-def]
                 updated = (alpha + now[k] * sums[k]) / whole
                 step += abs(updated - before[k])
                 before[k] = updated
-                now[k] = np.exp(digamma(updated * whole) - np.log(whole)) if is_variational else updated
+                now[k] = _mixing(updated, whole) if is_variational else updated
             if step < TOLERANCE:
                 break
         sums[:] = 0.0
