@@ -124,6 +124,7 @@ class Subject:
         """Return what `fit` takes beside documents, the shared ones where no others are given."""
         vectors = self.documents.word_vectors
         known: dict[str, Any] = {"word_vectors": vectors, "terms": list(TERMS), "text_vectors": {}}
+        known["piece_vectors"] = None
         known |= {"output_vectors": vectors[::-1].copy() * vectors.any(axis=1, keepdims=True)}
         known |= {"vector_norms": np.where(vectors.any(axis=1), 2, 0).astype(np.float32)}
         needs = getattr(self.module, "NEEDS", ())

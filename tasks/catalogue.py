@@ -117,7 +117,7 @@ class Entry:
     @property
     def reads_texts_alone(self) -> bool:
         """Whether no token rule has a part in the method's features: it reads raw texts and needs no terms beside."""
-        return self.reads_texts and set(self.needs) <= {"text_vectors"}
+        return self.reads_texts and set(self.needs) <= {"text_vectors", "piece_vectors"}
 
     @property
     def is_pretrained(self) -> bool:

@@ -20,8 +20,17 @@ if TYPE_CHECKING:
 
 INPUTS = ("counts", "tokens", "texts")  # what a method may read
 # What a method may need beside.
-NEEDED = ("word_vectors", "terms", "output_vectors", "vector_norms", "token_topics", "text_vectors")
+NEEDED = (
+    "word_vectors",
+    "terms",
+    "output_vectors",
+    "vector_norms",
+    "token_topics",
+    "text_vectors",
+    "piece_vectors",
+)
 OF_OUTPUTS = {"output_vectors", "vector_norms"}  # which word vectors have where their training keeps them
+BESIDE = {*OF_OUTPUTS, "token_topics", "text_vectors", "piece_vectors"}  # what `compute` does not know of
 # Parameters that begin so are of the word vectors that a method needs, or of the topics of tokens, not of the method.
 PREFIX = "word_vectors__"
 TOPICS_PREFIX = "token_topics__"
@@ -69,7 +78,9 @@ def reference(
         )
     if "text_vectors" in entry.needs:
         inputs["text_vectors"] = text_vectors.reference(vectors.inputs["corpus"], entry, own)
-    if set(entry.needs) & {*OF_OUTPUTS, "token_topics", "text_vectors"}:
+    if "piece_vectors" in entry.needs:
+        inputs["piece_vectors"] = text_vectors.table_reference(entry, own)
+    if set(entry.needs) & BESIDE:
         return refer(
             "textbench.tasks.featurize:compute_beside", recipe, inputs, _read(entry), stage="featurize"
         )
@@ -104,6 +115,8 @@ def uses(method: str, params: Mapping[str, Any]) -> list[tuple[str, ...]]:
         found.append(("textbench.tasks.word_vectors", table, trainer))
     if "text_vectors" in entry.needs:
         found += [("textbench.tasks.text_vectors", "compute"), *entry.code("encoder")]
+    if "piece_vectors" in entry.needs:
+        found += [("textbench.tasks.text_vectors", "compute_table"), *entry.code("table")]
     return found
 
 
@@ -128,7 +141,8 @@ def compute(job: Job) -> None:
 
 
 def compute_beside(job: Job) -> None:
-    """As `compute`, for a method that needs output vectors, topics of tokens or text vectors and learns from no labels.
+    """As `compute`, for a method that needs output vectors, topics of tokens, vectors of texts or of pieces, and learns
+    from no labels.
 
     A function of its own, so that the keys of all other features stay as they are.
     """
@@ -140,6 +154,10 @@ def compute_beside(job: Job) -> None:
         "vector_norms": lambda: job.open("word_vectors").array("norms"),
         "token_topics": lambda: token_topics.read(job.open("token_topics")),
         "text_vectors": lambda: text_vectors.by_text(job.open("corpus"), job.open("text_vectors")),
+        "piece_vectors": lambda: (
+            job.open("piece_vectors").array("table"),
+            job.open("piece_vectors").json("tokenizer"),
+        ),
         "terms": lambda: job.open("vectors").json("terms"),
     }
     needed = {name: read[name]() for name in catalogue.method(job.params["method"]).needs}

@@ -23,6 +23,7 @@ STAGES = {
     "vectorize": "Turn texts into token ids, a vocabulary and counts.",
     "word_vectors": "Train word vectors, which all methods that read them share.",
     "token_topics": "Sample a topic for every token, which all methods that read them share.",
+    "piece_vectors": "Take a static model's table, or distil it from a sentence model, once for all data sets.",
     "text_vectors": "Embed texts by a pretrained model, once for all methods that read them.",
     "featurize": "Learn a representation and apply it to all documents.",
     "tune": "Choose parameters and the probe's C by cross-validation on training documents.",

@@ -78,6 +78,30 @@ def compute(job: "Job") -> None:
     job.save_json("about", {part: read_of(encoder, texts[part]) for part in PARTS})
 
 
+def table_reference(entry: catalogue.Entry, params: Mapping[str, Any]) -> Reference:
+    """Return the artifact of a static model's table, of no corpus: table.npy and tokenizer.json.
+
+    Raises InputError for a model that is not on this machine.
+    """
+    from textbench.featurizers._encoders.places import NoModel
+
+    own = {name: value for name, value in params.items() if name == "model"}
+    try:
+        made = entry.load().source(**own)
+    except NoModel as error:
+        raise InputError(f"{entry.name}: {error}") from error
+    recipe = {"method": _where(entry), "encoding": own, "made": made}
+    uses = entry.code("table")
+    return refer("textbench.tasks.text_vectors:compute_table", recipe, {}, uses, stage="piece_vectors")
+
+
+def compute_table(job: "Job") -> None:
+    """Write the vectors of all pieces of a static model, and its tokenizer."""
+    vectors, tokenizer = catalogue.method(job.params["method"]).load().table(**job.params["encoding"])
+    job.save_array("table", vectors)
+    job.save_json("tokenizer", tokenizer)
+
+
 def by_text(corpus: "Artifact", vectors: "Artifact") -> "dict[str, np.ndarray]":
     """Return the vector of each text of a corpus, float32 (n_dimensions,)."""
     return {

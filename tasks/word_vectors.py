@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from textbench.featurizers._parameters import Rule
-from textbench.tasks import InputError
+from textbench.tasks import InputError, file_word_vectors
 from textbench.tasks.catalogue import nearest
 from textbench.tasks.storage.recipe import Reference, refer
 
@@ -22,7 +22,7 @@ DEFAULTS: dict[str, Any] = {
     "hs": 0,
     "workers": 1,
 }
-ACCEPTS: Mapping[str, str | tuple[str, ...]] = {
+ACCEPTS: Mapping[str, str | tuple[str, ...] | None] = {
     "vector_size": "[1, inf)",
     "window": "[1, inf)",
     "negative": "[1, inf)",
@@ -31,12 +31,14 @@ ACCEPTS: Mapping[str, str | tuple[str, ...]] = {
     "epochs": "[1, inf)",
     "hs": "[0, 1]",
     "workers": "[1, inf)",
-    "trainer": ("gensim", "shared"),
+    "trainer": ("gensim", "shared", "file"),
+    "path": None,
 }
 # gensim is what faithful protocols use.
 TRAINERS = {
     "gensim": "textbench.tasks.skip_gram:compute",
     "shared": "textbench.tasks.shared_negatives:compute",
+    "file": "textbench.tasks.file_word_vectors:compute",
 }
 TRAINER = "gensim"
 # The same, keeping what else is learned.
@@ -56,11 +58,17 @@ def reference(
     ones: `vector_size`, `window` (tokens to each side), `negative` samples, `min_count`, `sample` (frequency above
     which tokens are left out at random, 0 for none), `epochs`, `hs` (1: a hierarchical softmax beside the negative
     samples), `workers` (one: same seed, same bits), and `trainer`, a name of TRAINERS: gensim, or shared, which is
-    several times as fast and has one worker and no hierarchical softmax. `with_outputs` there are outputs.npy, the
+    several times as fast and has one worker and no hierarchical softmax, or file: then `path` is the only other one, a
+    file of GloVe, word2vec or fastText, or `package:NAME`. `with_outputs` there are outputs.npy, the
     output vectors, and norms.npy (n_terms,), how long the vectors were.
     Raises InputError for an unknown parameter or a value outside these.
     """
     check(params)
+    if is_from_file(params):
+        if with_outputs:
+            raise InputError("word vectors from a file have no output vectors, which this method needs")
+        recipe = {"params": file_word_vectors.pinned(params["path"]), "seed": None}
+        return refer(TRAINERS["file"], recipe, {"vectors": vectors}, stage="word_vectors")
     chosen = {**DEFAULTS, **params}
     trainer = chosen.pop("trainer", TRAINER)
     if trainer == "shared":
@@ -84,6 +92,8 @@ def train(
     from textbench.tasks import shared_negatives, skip_gram
 
     check(params)
+    if is_from_file(params):
+        return file_word_vectors.train(terms, params["path"])
     chosen = {**DEFAULTS, **params}
     if chosen.pop("trainer", TRAINER) == "shared":
         return shared_negatives.train(documents, len(terms), chosen, seed)[0]
@@ -102,6 +112,11 @@ def train_with_outputs(
     return output_vectors.train(output_vectors.TRAINERS[trainer], documents, terms, chosen, seed)
 
 
+def is_from_file(params: Mapping[str, Any]) -> bool:
+    """Tell whether word vectors are read, not trained."""
+    return params.get("trainer") == "file"
+
+
 def check(params: Mapping[str, Any], owner: str = "word vectors", prefix: str = "") -> None:
     """Raise InputError for an unknown parameter or a value outside `ACCEPTS`; a message names `owner` and `prefix`."""
     for name, value in params.items():
@@ -114,6 +129,13 @@ def check(params: Mapping[str, Any], owner: str = "word vectors", prefix: str = 
         rule = Rule.read(kind, ACCEPTS[name])
         if not rule.allows(value):
             raise InputError(f"{owner}: {prefix}{name} must be {rule}, got {value!r}")
+    if is_from_file(params) or "path" in params:
+        if params.keys() != {"trainer", "path"} or not is_from_file(params):
+            raise InputError(
+                f"{owner} from a file are {prefix}trainer='file' with {prefix}path, got "
+                f"{', '.join(prefix + name for name in params)}"
+            )
+        file_word_vectors.pinned(params["path"])
     if params.get("trainer") == "shared":
         for name, why in (("workers", "has one worker"), ("hs", "has no hierarchical softmax")):
             if params.get(name, DEFAULTS[name]) != DEFAULTS[name]:

@@ -22,7 +22,8 @@ OF_COUNTS = [n for n, e in METHODS.items() if e.constant("INPUT") == "counts" an
 
 @functools.cache
 def subject(name: str) -> Subject:
-    return Subject(METHODS[name].load(), {"model": small_model()} if METHODS[name].is_pretrained else {})
+    params = {"sentence": {"model": small_model}, "static": {"model": lambda: f"distil:{small_model()}"}}
+    return Subject(METHODS[name].load(), {key: value() for key, value in params.get(name, {}).items()})
 
 
 @functools.cache

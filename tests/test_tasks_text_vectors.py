@@ -99,6 +99,24 @@ def test_what_a_killed_run_had_embedded_is_kept_but_for_one_chunk(
     assert encoded == texts
 
 
+def test_a_static_model_is_distilled_once_for_all_data_sets(home: Path) -> None:
+    write(home, "other.csv", (home / "made.csv").read_text().replace("w3", "w4"))
+    store, method = (
+        Store(home / "store", isolated=False),
+        f"static(model={'distil:' + str(home / 'model')!r})",
+    )
+    own = {"split_column": "part"}
+    cells = [
+        plan(Request([], [method], own=own | {"path": str(home / name)}))[0]
+        for name in ("made.csv", "other.csv")
+    ]
+    assert cells[0].references["piece_vectors"].key == cells[1].references["piece_vectors"].key
+    row = result_row(cells[0], store)
+    assert {"piece_vectors", "featurize"} <= row["seconds"].keys() and not row["error"]
+    with pytest.raises(InputError, match="static: model 'no/such' is not on this machine"):
+        plan(Request(["r8"], ["static(model='distil:no/such')"]))
+
+
 def test_another_model_in_the_same_folder_is_another_artifact(home: Path) -> None:
     first = cell_of(home).references["text_vectors"]
     save_model(home / "model", seed=1)

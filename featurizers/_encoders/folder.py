@@ -13,7 +13,7 @@ import numpy as np
 from textbench.featurizers._encoders.places import NoModel, find
 
 POOLINGS = ("mean", "cls", "max", "lasttoken")
-DTYPES = {"F32": "<f4", "F16": "<f2", "F64": "<f8", "I64": "<i8", "I32": "<i4"}
+DTYPES = {"F32": "<f4", "F16": "<f2", "F64": "<f8", "I64": "<i8", "I32": "<i4", "I8": "<i1"}
 WEIGHTS = ("model.safetensors", "model.onnx", "onnx/model.onnx", "pytorch_model.bin")
 NOTHING: dict[str, Any] = {}
 
@@ -54,7 +54,7 @@ class ModelFolder:
 def open_model(model: str) -> ModelFolder:
     """Return a model by folder, package or name. Raises NoModel where it is not there or is not understood."""
     path = find(model)
-    stamps = tuple((file, file.stat().st_mtime_ns, file.stat().st_size) for file in _files(path))
+    stamps = tuple((file, file.stat().st_mtime_ns, file.stat().st_size) for file in model_files(path))
     return _opened(path, stamps)
 
 
@@ -91,7 +91,7 @@ def _opened(path: Path, stamps: tuple[tuple[Path, int, int], ...]) -> ModelFolde
         dense=tuple(folders.get("Dense", [])),
         prompts=said.get("prompts") or {},
         default_prompt=said.get("default_prompt_name"),
-        fingerprint=_fingerprint(path, [file for file, *_ in stamps]),
+        fingerprint=fingerprint_of(path, [file for file, *_ in stamps]),
     )
 
 
@@ -119,7 +119,7 @@ def _json(path: Path) -> Any:
         raise NoModel(f"{path} cannot be read: {error}") from error
 
 
-def _files(path: Path) -> list[Path]:
+def model_files(path: Path) -> list[Path]:
     """Return what shapes a model's vectors: weights, tokenizer and configurations."""
     kinds = (".safetensors", ".onnx", ".json", ".bin", ".onnx_data")
     return sorted(
@@ -127,7 +127,8 @@ def _files(path: Path) -> list[Path]:
     )
 
 
-def _fingerprint(path: Path, files: list[Path]) -> str:
+def fingerprint_of(path: Path, files: list[Path]) -> str:
+    """Return the sha256 of these files of a folder, by their names in it."""
     total = hashlib.sha256()
     for file in files:
         with file.open("rb") as stream:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from textbench.tasks.storage.recipe import Reference
 
-SHARED = ("word_vectors", "token_topics", "text_vectors")  # stages that methods share
+SHARED = ("word_vectors", "token_topics", "text_vectors", "piece_vectors")  # stages that methods share
 
 
 @dataclass(frozen=True)
