@@ -149,7 +149,7 @@ def test_methods_and_trials_share_one_training() -> None:
     [
         ({"size": 100}, "no parameter 'size'"),
         ({"windows": 5}, "did you mean window"),
-        ({"trainer": "glove"}, "trainer must be one of gensim, shared, got 'glove'"),
+        ({"trainer": "glove"}, "trainer must be one of gensim, shared, file, got 'glove'"),
         ({"trainer": "shared", "workers": 2}, "the trainer shared has one worker"),
         ({"trainer": "shared", "hs": 1}, "the trainer shared has no hierarchical softmax"),
         ({"hs": 2}, "hs must be a whole number from 0 to 1, got 2"),
@@ -235,7 +235,7 @@ def test_a_step_follows_the_slope_of_the_log_likelihood(n_drawn: int) -> None:
     np.testing.assert_allclose(outputs, expected[1], atol=1e-6)
 
 
-@pytest.mark.parametrize("trainer", word_vectors.TRAINERS)
+@pytest.mark.parametrize("trainer", word_vectors.WITH_OUTPUTS)
 def test_with_outputs_the_vectors_are_the_same_to_the_bit(trainer: str, tmp_path: Path) -> None:
     store = Store(tmp_path, isolated=False)
     params = {**PARAMS, "trainer": trainer}
