@@ -34,6 +34,9 @@ SMALL = {
     "n_iter": 10,
     "max_iter": 5,
     "epochs": 3,
+    "n_epochs": 3,
+    "max_epochs": 10,
+    "n_hidden": 10,
     "min_count": 1,
 }
 
