@@ -127,6 +127,16 @@ def read_of(encoder: "Encoder", texts: Sequence[str]) -> dict[str, int]:
     }
 
 
+def unread(vectors: "Artifact") -> dict[str, float]:
+    """Return the shares of the documents of a text-vectors artifact that were cut, and of the tokens not read."""
+    about = vectors.json("about").values()
+    total = {name: sum(part[name] for part in about) for name in next(iter(about))}
+    return {
+        "documents": total["n_documents_cut"] / total["n_documents"],
+        "tokens": total["n_tokens_cut"] / max(1, total["n_tokens"]),
+    }
+
+
 def embedded(
     texts: Sequence[str], encoder: "Encoder", made: Mapping[str, Any], store: "Store"
 ) -> "dict[str, np.ndarray]":

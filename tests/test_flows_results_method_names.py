@@ -20,7 +20,8 @@ from textbench.flows.report import page
 from textbench.flows.report.chapters import chapters
 from textbench.flows.report.evidence import gather
 from textbench.flows.results.index import Index
-from textbench.flows.results.method_names import MEANING, explained, marked, uses_labels
+from textbench.flows.results.leaderboard import boards
+from textbench.flows.results.method_names import MEANING, MEANINGS, PRETRAINED, explained, marked, uses_labels
 from textbench.flows.results.regressions import Change, report
 from textbench.tasks.storage.files import write_json
 
@@ -78,6 +79,36 @@ def test_a_row_says_whether_labels_were_used_and_else_its_methods_file() -> None
     assert uses_labels({"method": "one-of-mine", "uses_labels": True})
     assert marked({"method": "lz77", "uses_labels": True}) == "lz77+"
     assert marked({"method": "chi2", "uses_labels": False}) == "chi2"
+
+
+def test_what_stands_on_a_pretrained_model_is_marked_by_its_name() -> None:
+    given = "avgvec(word_vectors__path='glove.txt', word_vectors__trainer='file')"
+    for method in ("sentence", "static(weights='idf')", given):
+        assert marked({"method": method}) == f"{method}{PRETRAINED}"
+        assert MEANINGS[PRETRAINED] in explained([f"{method}{PRETRAINED} (3 trials)"])
+    for method in ("avgvec", "tfidf", "mpnet.npy, from file 1234abcd"):
+        assert marked({"method": method}) == method
+    assert explained(["chi2+", "sentence°"]) == f" {SAID}{explained(['sentence°'])}"
+
+
+def test_the_leaderboard_says_how_much_a_model_did_not_read() -> None:
+    row = {
+        "dataset": "d",
+        "protocol": "honest",
+        "trials": 0,
+        "seed": 0,
+        "error": None,
+        "metrics": {"accuracy": 0.5},
+    }
+    row |= {
+        "seconds": {},
+        "peak_mb": None,
+        "params": {},
+        "method": "sentence",
+        "unread": {"documents": 0.1, "tokens": 0.25},
+    }
+    note = boards([row, row | {"method": "tfidf", "unread": {}}])[0].note
+    assert "Documents cut, and tokens not read: sentence 10 % and 25 %." in note
 
 
 def test_a_mark_is_explained_where_there_is_one() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from textbench.flows.cli.output import print_json
-from textbench.flows.results.method_names import SUPERVISED
+from textbench.flows.results.method_names import PRETRAINED, SUPERVISED
 
 if TYPE_CHECKING:
     from textbench.tasks.catalogue import Entry
@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 SHOWN = 6  # methods of a part of a suite that are named
 # Headings of lists that have a line an entry, by the values of some columns.
 METHODS_BY: Mapping[tuple[str | bool, ...], str] = {
-    ("representation", False): "Representations",
-    ("representation", True): f"Representations fitted to labels too, {SUPERVISED} in tables",
-    ("classifier", False): "Classifiers, which take the probe's place",
+    ("representation", False, False): "Representations",
+    ("representation", True, False): f"Representations fitted to labels too, {SUPERVISED} in tables",
+    ("representation", False, True): f"Representations by a pretrained model, {PRETRAINED} in tables",
+    ("classifier", False, False): "Classifiers, which take the probe's place",
 }
 METRICS_BY: Mapping[tuple[str | None, ...], str] = {
     ("one", None): "One label a document: what was decided",
@@ -71,7 +72,7 @@ def list_methods(json: Json = False) -> None:
     if json:
         _print(entries, (), json)
     else:
-        _print_lines(entries, METHODS_BY, ("role", "uses_labels"))
+        _print_lines(entries, METHODS_BY, ("role", "uses_labels", "pretrained"))
 
 
 def method_entries() -> list[dict[str, Any]]:
@@ -85,6 +86,7 @@ def method_entries() -> list[dict[str, Any]]:
             "input": entry.constant("INPUT", "counts"),
             "role": entry.constant("ROLE", "representation"),
             "uses_labels": entry.uses_labels(),
+            "pretrained": entry.is_pretrained,
             "seeded": entry.is_seeded,
             "source": _source(entry),
         }

@@ -116,7 +116,15 @@ def _render(console: "Console", about: Mapping[str, Any]) -> None:
     from rich.text import Text
 
     from textbench.flows.results.leakage import audit_in_words, in_words
-    from textbench.flows.results.method_names import MEANING, SUPERVISED, marked, uses_labels
+    from textbench.flows.results.method_names import (
+        MEANING,
+        MEANINGS,
+        PRETRAINED,
+        SUPERVISED,
+        is_pretrained,
+        marked,
+        uses_labels,
+    )
     from textbench.flows.results.runs import labels_in_words
 
     console.print(Text(f"{about['dataset']} {marked(about)}", style="bold"))
@@ -130,6 +138,11 @@ def _render(console: "Console", about: Mapping[str, Any]) -> None:
     }
     if uses_labels(about):
         fields[SUPERVISED] = MEANING
+    if is_pretrained(about["method"]):
+        fields[PRETRAINED] = MEANINGS[PRETRAINED]
+    if unread := about.get("unread"):
+        cut, lost = (f"{100 * unread[name]:.0f} %" for name in ("documents", "tokens"))
+        fields["not read"] = f"the ends of {cut} of the documents, {lost} of all tokens"
     if labels := labels_in_words(about):
         fields["labels"] = labels
     if about["data"]:

@@ -42,12 +42,22 @@ def _board(table: Sequence[Summary], shown: Sequence[str], best: str) -> Table:
         first.title,
         headings,
         rows,
-        f"{said}{explained(summary.label for summary in table)}".strip(),
+        f"{said}{explained(summary.label for summary in table)}{_unread(table)}".strip(),
         warning=f"{first.dataset}: {first.data_note}." if first.data_note else "",
         failures=failures(table),
         may_go=("peak_mb", "seconds"),
         right=[name for name, _ in headings[1:]],
     )
+
+
+def _unread(table: Sequence[Summary]) -> str:
+    """Say of pretrained models how much of the documents they did not read."""
+    words = [
+        f"{s.method} {100 * s.unread['documents']:.0f} % and {100 * s.unread['tokens']:.0f} %"
+        for s in table
+        if s.unread
+    ]
+    return f" Documents cut, and tokens not read: {'; '.join(words)}." if words else ""
 
 
 def _row(summary: Summary, shown: Sequence[str], is_terminal: bool) -> list[Datum]:

@@ -8,7 +8,7 @@ from typing import Any
 from textbench.evaluation.metrics.multilabel import is_of_several_labels
 from textbench.evaluation.statistics.intervals import mean_interval
 from textbench.evaluation.statistics.significance import holm, paired_t
-from textbench.flows.results.method_names import SUPERVISED, explained, marked, uses_labels
+from textbench.flows.results.method_names import explained, marked, uses_labels, with_marks
 from textbench.flows.results.metric_names import KNOWN, heading, scale, unit
 from textbench.flows.tables.table import Table, of_texts
 
@@ -39,7 +39,7 @@ class Curve:
     @property
     def label(self) -> str:
         """The method, with a mark if it was fitted to labels."""
-        return self.method + SUPERVISED * self.uses_labels
+        return with_marks(self.method, uses_labels=self.uses_labels)
 
 
 def summarise(rows: Sequence[Mapping[str, Any]], metric: str | None = None) -> list[Curve]:

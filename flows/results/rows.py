@@ -5,7 +5,7 @@ from typing import Any
 
 from textbench.flows.plan.base_cell import BaseCell, feature_stages
 from textbench.flows.plan.cell import Cell
-from textbench.tasks import catalogue, predict, score
+from textbench.tasks import catalogue, predict, score, text_vectors
 from textbench.tasks.storage.recipe import Reference
 from textbench.tasks.storage.store import Store
 
@@ -20,6 +20,7 @@ def result_row(cell: Cell, store: Store) -> dict[str, Any]:
         used |= feature_stages(features)
     found = {
         "uses_labels": features is not None and "labels" in features.params,
+        "unread": text_vectors.unread(store.open(used["text_vectors"])) if "text_vectors" in used else {},
         "params": chosen["values"] | chosen["settings"] | ({"C": chosen["C"]} if chosen["C"] else {}),
         "on_border": chosen["on_border"],
         "metrics": score.metrics(store.open(cell.references["evaluate"])),

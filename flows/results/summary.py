@@ -11,7 +11,7 @@ from typing import Any
 from textbench.evaluation.metrics.multilabel import is_of_several_labels
 from textbench.evaluation.statistics.intervals import mean_interval
 from textbench.flows.results.half_widths import over_documents, wider
-from textbench.flows.results.method_names import SUPERVISED, uses_labels
+from textbench.flows.results.method_names import uses_labels, with_marks
 from textbench.flows.results.metric_names import KNOWN, SHOWN, SHOWN_SEVERAL, scale
 from textbench.tasks.words import counted
 
@@ -32,7 +32,8 @@ class Summary:
     `dataset` is of the same documents alone (`flows.plan.corpora`), `about` what tells it from others of its name.
     `is_best` goes by the seeds that it has in common with others (`in_common`); `by_seed` has the figures by metric.
     `runs` are the ids that other commands take, the lowest seed first; `data_note` says what is wrong with the data.
-    `uses_labels` says that the representation was fitted to labels.
+    `uses_labels` says that the representation was fitted to labels. `unread`: of a pretrained model, the shares of the
+    documents that it cut and of the tokens that it did not read.
     """
 
     dataset: str
@@ -61,6 +62,7 @@ class Summary:
     runs: Sequence[str] = ()
     data_note: str = ""
     uses_labels: bool = False
+    unread: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -71,10 +73,10 @@ class Summary:
     def label(self) -> str:
         """The method, how many settings were tried if it was tuned, and what tells it from its other summaries.
 
-        What was fitted to labels is marked.
+        What was fitted to labels, or stands on a pretrained model, is marked.
         """
         words = [*([counted(self.trials, "trial")] if self.trials else []), *self.apart]
-        name = self.method + SUPERVISED * self.uses_labels
+        name = with_marks(self.method, uses_labels=self.uses_labels)
         return f"{name} ({', '.join(words)})" if words else name
 
     def holds(self, row: Mapping[str, Any]) -> bool:
@@ -237,6 +239,7 @@ def _summary(group: Group, rows: list[Mapping[str, Any]]) -> Summary:
         runs=_ids(done),
         data_note=next((row["data_note"] for row in rows if row.get("data_note")), ""),
         uses_labels=uses_labels(rows[0]) or any(row.get("uses_labels") for row in rows),
+        unread=next((row["unread"] for row in rows if row.get("unread")), {}),
     )
 
 
