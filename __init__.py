@@ -6,13 +6,14 @@
     found.verdict                      # what is best, and what is tied with it
     found.table()                      # a pandas DataFrame
 
-The functions are those of the commands of the same names (`textbench.api`), imported when the first of them is used.
+The functions are those of the commands of the same names (`textbench.flows.cli.api`), imported when the first of them
+is used.
 """
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from textbench.api import (
+    from textbench.flows.cli.api import (
         InputError,
         claims,
         compare,
@@ -49,7 +50,7 @@ def __getattr__(name: str) -> Any:
 
     if name not in __all__:
         raise AttributeError(f"textbench has no {name!r}", name=name, obj=sys.modules[__name__])
-    return getattr(importlib.import_module("textbench.api"), name)
+    return getattr(importlib.import_module("textbench.flows.cli.api"), name)
 
 
 def __dir__() -> list[str]:

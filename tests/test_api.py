@@ -23,7 +23,7 @@ from sklearn.svm import LinearSVC
 
 import textbench as tb
 from tests.commands import PROJECT, rows_of, textbench
-from textbench import api
+from textbench.flows.cli import api
 from textbench.flows.explain.export import Model
 from textbench.flows.explain.frames import Curves, Results
 from textbench.flows.plan.request import BenchmarkRequest, LabelBudgetRequest, RetrievalRequest, fields_of

@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 PROJECT = Path(__file__).resolve().parent.parent
 ROOMS = ("flows", "tasks", "featurizers", "evaluation")
-PUBLIC = [PROJECT / "__init__.py", PROJECT / "api.py"]
-FILES = [*PUBLIC, *sorted(path for room in ROOMS for path in (PROJECT / room).rglob("*.py"))]
+FILES = [PROJECT / "__init__.py", *sorted(path for room in ROOMS for path in (PROJECT / room).rglob("*.py"))]
 
 # A method is a file of its own.
 METHOD = re.compile(r"featurizers/[a-z]\w*\.py")

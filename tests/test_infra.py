@@ -108,7 +108,6 @@ def test_what_the_image_copies_exists_and_it_does_not_run_as_root() -> None:
     assert {
         "requirements.lock",
         "__init__.py",
-        "api.py",
         "flows",
         "tasks",
         "featurizers",

@@ -30,7 +30,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     copy = folder / "checkout"
     copy.mkdir()
-    for name in ("__init__.py", "api.py", "pyproject.toml", "README.md", "LICENSE", "mlflow.yaml"):
+    for name in ("__init__.py", "pyproject.toml", "README.md", "LICENSE", "mlflow.yaml"):
         shutil.copy(PROJECT / name, copy)
     for room in ROOMS:
         shutil.copytree(PROJECT / room, copy / room, ignore=shutil.ignore_patterns("__pycache__"))
@@ -49,7 +49,7 @@ def test_a_wheel_holds_one_package(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert {name.partition("/")[0].partition("-")[0] for name in names} == {PACKAGE}
     code = {str(path.relative_to(PROJECT)) for room in ROOMS for path in (PROJECT / room).rglob("*.py")}
-    assert {f"{PACKAGE}/{name}" for name in ("__init__.py", "api.py", *code, *READ)} <= set(names)
+    assert {f"{PACKAGE}/{name}" for name in ("__init__.py", *code, *READ)} <= set(names)
 
 
 def test_it_runs_outside_the_checkout_in_a_folder_with_modules_of_the_same_names(

@@ -1,4 +1,4 @@
-"""The command line: one file a command. What is slow to import is imported inside the commands."""
+"""The command line: one file a command, imported without what is slow; `api` is the same from Python."""
 
 import os
 import sys
