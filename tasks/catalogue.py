@@ -25,6 +25,7 @@ RANKERS = PROJECT / "evaluation" / "rankers"
 # What stands in a method's place where a file has its vectors or its predictions (`tasks.sources.given_files`).
 VECTORS, PREDICTIONS = "file-vectors", "file-predictions"
 FILES = {VECTORS: "file_vectors", PREDICTIONS: "file_predictions"}
+JOIN = "join"  # two representations side by side (`tasks.joined`)
 MANY = 40  # names, from which on the nearest alone are said
 
 
@@ -154,6 +155,11 @@ class Entry:
         return self.name in FILES and self.path.parent == PROJECT / "tasks"
 
     @property
+    def is_join(self) -> bool:
+        """Whether it stands for two methods side by side."""
+        return self.name == JOIN and self.path.parent == PROJECT / "tasks"
+
+    @property
     def is_own(self) -> bool:
         """Whether it is a file of the user's, which is named by its path."""
         return self.module == str(self.path)
@@ -231,6 +237,8 @@ def method(name: str) -> Entry:
         except ValueError as error:
             raise InputError(f"{name} is not a Python file: {error}") from error
         return Entry(path.stem.replace("_", "-"), path, str(path))
+    if name == JOIN:
+        return Entry(name, PROJECT / "tasks" / "joined.py", f"{PACKAGE}.tasks.joined")
     if name in FILES:
         return Entry(name, PROJECT / "tasks" / f"{FILES[name]}.py", f"{PACKAGE}.tasks.{FILES[name]}")
     return pick("method", name, methods())
@@ -260,7 +268,15 @@ def parse_method(text: str) -> tuple[str, dict[str, Any]]:
     name, _, rest = text.partition("(")
     rule = f"a method is a name, or a name with parameters such as lsi(n_components=100), got {text!r}"
     try:
-        call = syntax_tree(f"f({rest}", mode="eval").body
+        source = f"f({rest}"
+        call = syntax_tree(source, mode="eval").body
+        if name.strip() == JOIN and isinstance(call, ast.Call) and len(call.args) == 2:
+            both = [ast.Constant(ast.get_source_segment(source, part)) for part in call.args]
+            call = ast.Call(
+                call.func,
+                [],
+                [ast.keyword("first", both[0]), ast.keyword("second", both[1]), *call.keywords],
+            )
         names = [keyword.arg for keyword in call.keywords] if isinstance(call, ast.Call) else []
         if not isinstance(call, ast.Call) or call.args or not names or None in names:
             raise InputError(rule)

@@ -4,10 +4,19 @@ A method that uses labels is fitted to the training documents whose labels may b
 protocol: unlabelled documents and the test part's have no place in it. Tuning fits it anew in every fold (`in_folds`).
 """
 
+import itertools
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from textbench.tasks import InputError, catalogue, file_vectors, text_vectors, token_topics, word_vectors
+from textbench.tasks import (
+    InputError,
+    catalogue,
+    file_vectors,
+    joined,
+    text_vectors,
+    token_topics,
+    word_vectors,
+)
 from textbench.tasks.labels import chosen_rows, labelled
 from textbench.tasks.storage.recipe import Reference, refer
 from textbench.tasks.storage.store import Job
@@ -54,6 +63,11 @@ def reference(
     entry = catalogue.method(method)
     if entry.is_file:
         return file_vectors.reference(vectors.inputs["corpus"], params)
+    if entry.is_join:
+        parts = joined.split(params)
+        of_parts = {part: reference(vectors, name, own, seed, labels) for part, (name, own) in parts.items()}
+        weight = params.get("weight", joined.WEIGHT)
+        return refer("textbench.tasks.joined:compute", {"weight": weight}, of_parts, stage="featurize")
     own = own_params(params)
     recipe: dict[str, Any] = {"method": method, "params": own, "seed": seed if entry.is_seeded else None}
     uses_labels, inputs = entry.uses_labels(params), {}
@@ -108,6 +122,9 @@ def _read(entry: catalogue.Entry) -> list[tuple[str, ...]]:
 def uses(method: str, params: Mapping[str, Any]) -> list[tuple[str, ...]]:
     """Return what making a method's features looks up by name, for a stage that asks for features on its way."""
     entry = catalogue.method(method)
+    if entry.is_join:
+        parts = [uses(name, own) for name, own in joined.split(params).values()]
+        return [("textbench.tasks.joined", "compute"), *itertools.chain(*parts)]
     found = _read(entry)
     if "word_vectors" in entry.needs:
         trainer = params.get(f"{PREFIX}trainer", word_vectors.TRAINER)

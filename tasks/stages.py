@@ -25,6 +25,8 @@ STAGES = {
     "token_topics": "Sample a topic for every token, which all methods that read them share.",
     "piece_vectors": "Take a static model's table, or distil it from a sentence model, once for all data sets.",
     "text_vectors": "Embed texts by a pretrained model, once for all methods that read them.",
+    "first": "Learn the first of two representations that are joined.",
+    "second": "Learn the second of two representations that are joined.",
     "featurize": "Learn a representation and apply it to all documents.",
     "tune": "Choose parameters and the probe's C by cross-validation on training documents.",
     "evaluate": "Train the probe and score it on the test documents.",

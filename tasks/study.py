@@ -74,7 +74,8 @@ def _space(job: "Job") -> tuple[dict[str, Any], dict[str, Any]]:
     fixed = job.params["fixed"]
     own = {name: value for name, value in fixed.items() if not name.startswith(featurize.PREFIX)}
     defaults = module.build(**own).get_params()
-    space = {name: values for name, values in module.SEARCH_SPACE.items() if name not in fixed}
+    searched = module.search_space(fixed) if hasattr(module, "search_space") else module.SEARCH_SPACE
+    space = {name: values for name, values in searched.items() if name not in fixed}
     return space, {name: defaults[name] for name in space}
 
 

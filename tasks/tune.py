@@ -6,7 +6,7 @@ By cross-validation; where the corpus has validation documents of its own, on th
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from textbench.tasks import catalogue, trial
+from textbench.tasks import catalogue, joined, trial
 from textbench.tasks.storage.recipe import Reference, refer
 
 if TYPE_CHECKING:
@@ -45,7 +45,8 @@ def reference(
         "fixed": dict(fixed or {}),
         "labels": dict(labels or {}),
     }
-    uses = [*trial.uses(params), *(entry.code("SEARCH_SPACE") if trials or seconds else ())]
+    spaces = joined.entries(entry, dict(fixed or {})) if trials or seconds else []
+    uses = [*trial.uses(params), *(use for one in spaces for use in one.code("SEARCH_SPACE"))]
     return refer("textbench.tasks.tune:compute", params, {"corpus": corpus, "vectors": vectors}, uses)
 
 

@@ -70,6 +70,8 @@ class Model:
         from textbench.tasks.featurize import load_arrays
 
         asked = run.open("choice").meta["recipe"]["params"]
+        if catalogue.method(asked["method"]).is_join:
+            raise InputError(f"{run.row['method']} is two methods: export each of them")
         if catalogue.method(asked["method"]).is_file:
             raise InputError(
                 f"{run.row['method']} was read, not made here: there is no method to apply to new texts"

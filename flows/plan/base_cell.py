@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from textbench.tasks.joined import PARTS
 from textbench.tasks.storage.recipe import Reference
 
 SHARED = ("word_vectors", "token_topics", "text_vectors", "piece_vectors")  # stages that methods share
@@ -40,5 +41,8 @@ def feature_stages(features: Reference) -> dict[str, Reference]:
 
     Word vectors and topics of tokens: as a stage they are made by one worker, and no other waits for it idly.
     """
-    trained = {stage: ref for stage, ref in features.inputs.items() if stage in SHARED}
-    return trained | {"featurize": features}
+    found = {stage: ref for stage, ref in features.inputs.items() if stage in SHARED}
+    for part in set(PARTS) & features.inputs.keys():
+        found |= feature_stages(features.inputs[part])
+    found |= {part: features.inputs[part] for part in PARTS if part in features.inputs}
+    return found | {"featurize": features}

@@ -15,6 +15,7 @@ from textbench.tasks import (
     featurize,
     file_predictions,
     ingest,
+    joined,
     predict,
     tune,
     vectorize,
@@ -108,6 +109,10 @@ def _method(text: str) -> _Method:
         checks.check_file(entry)
     if entry.is_file:
         params = entry.load().pinned(params)
+    if entry.is_join:
+        joined.check(params)
+        for name, own in joined.split(params).values():
+            checks.check_parameters(catalogue.method(name), own)
     checks.check_parameters(entry, params)
     return _Method(text, entry, params)
 
@@ -205,16 +210,25 @@ class _Table:
 def _table(request: Request, terms: _Terms, method: _Method) -> _Table:
     from textbench.tasks.tokens import token_rule
 
-    rule = None if method.entry.reads_texts_alone else asdict(token_rule(terms.rule))
+    parts = joined.entries(method.entry, method.params)
+    rule = None if all(part.reads_texts_alone for part in parts) else asdict(token_rule(terms.rule))
     if rule is not None:
-        rule["max_n"] = max(rule["max_n"], method.entry.constant("MAX_N", 1))
+        rule["max_n"] = max(rule["max_n"], *(part.constant("MAX_N", 1) for part in parts))
     shared = {
         "ingest": terms.corpus,
         "audit": audit.reference(terms.corpus),
         "vectorize": vectorize.reference(terms.corpus, rule, terms.transductive),
     }
-    spelled = catalogue.spelled(method.entry.name, method.params)
-    return _Table(terms, method, titled(method.params) if method.entry.is_file else spelled, shared)
+    return _Table(terms, method, _label(method), shared)
+
+
+def _label(method: _Method) -> str:
+    """Return how tables call a method."""
+    if method.entry.is_file:
+        return titled(method.params)
+    if method.entry.is_join:
+        return joined.titled(method.params)
+    return catalogue.spelled(method.entry.name, method.params)
 
 
 def _cell(request: Request, table: _Table, labels: Mapping[str, Any], seed: int) -> Cell:

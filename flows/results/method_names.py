@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from textbench.tasks import InputError, catalogue
+from textbench.tasks.joined import PARTS
 
 SUPERVISED = "+"
 MEANING = "fitted to the labels of training documents too"
@@ -36,6 +37,8 @@ def is_pretrained(method: str) -> bool:
     """Tell whether a method, written as in a row, stands on a model or on vectors that were trained elsewhere."""
     with contextlib.suppress(InputError):
         name, params = catalogue.parse_method(method)
+        if name == catalogue.JOIN:
+            return any(is_pretrained(params[part]) for part in PARTS)
         if (entry := catalogue.methods().get(name)) is not None:
             return entry.is_pretrained or params.get("word_vectors__trainer") == "file"
     return False
