@@ -56,7 +56,7 @@ def finish(home: Path, dataset: str, method: str, columns: dict[str, Any], **row
     )
     params = {"method": method, "columns": columns, "row": repr(sorted(row.items()))}
     result = Reference("evaluate", "tests.made_runs:make_result", params, {"corpus": corpus})
-    store = Store(home / "store")
+    store = Store(home / "store", isolated=False)  # a child would import all of this for each file it writes
     store.ensure(corpus)
     store.ensure(result)
     record: dict[str, Any] = {

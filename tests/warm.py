@@ -1,14 +1,17 @@
 """Commands as processes forked of one that has imported the slow libraries, which halves what a small run costs.
 
 That one has imported nothing of the project and not Prefect, which reads the environment when it is imported: these a
-command finds as in a process that was started for it.
+command finds as in a process that was started for it. The server that a command forks its computations of is forked
+of it too.
 """
 
 import contextlib
+import fcntl
 import functools
 import gc
 import importlib
 import json
+import multiprocessing.util
 import os
 import select
 import signal
@@ -18,6 +21,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 PROJECT = Path(__file__).resolve().parent.parent
 # What a run imports, or what that is made of.
@@ -40,7 +44,8 @@ LIBRARIES = (
         "pendulum",
         "pyarrow.parquet",
     ),
-    *("rich", "sklearn.metrics", "sklearn.svm", "sqlalchemy.orm", "typer", "websockets"),
+    *("numba", "optuna.distributions", "rich", "sklearn.decomposition", "sklearn.metrics", "sklearn.svm"),
+    *("sqlalchemy.orm", "typer", "websockets"),
 )
 SOURCE = "import sys; from tests.warm import fork; fork(int(sys.argv[1])); from textbench.flows.cli import main; main()"
 ENVIRONMENT = dict(os.environ)  # of all tests; each may change its own
@@ -141,3 +146,43 @@ def _become(asked: int, output: int, errors: int) -> None:
     sys.path[:0] = environment["PYTHONPATH"].split(os.pathsep)
     with contextlib.suppress(ImportError):
         importlib.import_module("sitecustomize")  # as an interpreter that starts
+    _fork_server()
+
+
+def _fork_server() -> None:
+    """Fork what becomes the server of computations once this command starts one: now, while it has no threads."""
+    spawn = multiprocessing.util.spawnv_passfds
+    theirs, ours = socket.socketpair()
+    if not (pid := os.fork()):
+        ours.close()
+        _become_server(theirs)
+    theirs.close()
+
+    def start(path: Any, arguments: Sequence[str], fds: Sequence[int]) -> int:
+        if "multiprocessing.forkserver" not in arguments[-1]:
+            return spawn(path, arguments, fds)
+        multiprocessing.util.spawnv_passfds = spawn  # another would be started as ever
+        with ours, tempfile.TemporaryFile("w+", encoding="utf-8") as asked:
+            json.dump([arguments[-1], dict(os.environ), list(fds)], asked)
+            asked.seek(0)
+            socket.send_fds(ours, [b"."], [asked.fileno(), *fds])
+        return pid
+
+    multiprocessing.util.spawnv_passfds = start
+
+
+def _become_server(connection: socket.socket) -> None:
+    """Run what the command would have started, with its environment and files; end with it if it starts nothing."""
+    received = socket.recv_fds(connection, 1, 3)[1]
+    if not received:
+        os._exit(0)
+    asked, *given = (fcntl.fcntl(fd, fcntl.F_DUPFD, 100) for fd in received)
+    with os.fdopen(asked) as stream:
+        code, environment, fds = json.load(stream)
+    for fd, wanted in zip(given, fds, strict=True):
+        os.dup2(fd, wanted)
+        os.close(fd)
+    os.environ.clear()
+    os.environ.update(environment)
+    exec(code, {"__name__": "__main__"})
+    os._exit(0)
