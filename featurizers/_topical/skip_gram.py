@@ -13,6 +13,7 @@ n_dimensions), `counts` how often each term occurs, (n_terms,); `state` is uint6
 numbers has got to.
 """
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
@@ -23,6 +24,8 @@ from numba import njit
 FIRST_RATE, LAST_RATE = 0.025, 0.0001
 SMOOTHING = 0.75  # power of a term's frequency, to which it is drawn as a negative sample
 TABLE = 10_000_000  # draws of negative samples are entries of a table of so many
+STEEPEST = 5.0  # slope along which a step with a tensor goes its whole length
+LARGEST_WEIGHT = 10.0  # of a document, before the softmax: the prior has no lower bound
 BLOCK = 4  # outputs that are worked on at a time, so that each number of a word is read once for all of them
 
 
@@ -32,7 +35,7 @@ class KnownTokens:
 
     `tokens` int32 (n_tokens,); `offsets` int64 (n_documents + 1,), where documents begin: a window reaches across what
     is left out, as gensim's does; `places` int64 (n_tokens,), where the tokens stood among all of the documents;
-    `kept` float64 (n_known,), the share of a term's tokens that is read; `table`, what negative samples are drawn from.
+    `counts` int64 and `kept` float64 (n_known,), how often a term occurs, and the share of its tokens that is read.
     """
 
     tokens: np.ndarray
@@ -40,7 +43,6 @@ class KnownTokens:
     places: np.ndarray
     counts: np.ndarray
     kept: np.ndarray
-    table: np.ndarray
 
     @classmethod
     def of(cls, documents: Sequence[np.ndarray], known: np.ndarray, n_terms: int, sample: float) -> Self:
@@ -59,8 +61,12 @@ class KnownTokens:
             places,
             counts,
             kept_share(np.maximum(counts, 1), sample),
-            sample_table(counts),
         )
+
+    @functools.cached_property
+    def table(self) -> np.ndarray:
+        """What negative samples are drawn from: int32 (TABLE,)."""
+        return sample_table(self.counts)
 
 
 def train_words(
@@ -270,3 +276,285 @@ def _slope(score, is_there, rate):  # type: ignore[no-untyped-def]
     if score < -6.0:
         return label * rate
     return (label - np.float32(1.0) / (np.float32(1.0) + np.exp(-score))) * rate
+
+
+@njit(cache=True)
+def _sampled(tokens, place, drawn, table, negative, state):  # type: ignore[no-untyped-def]
+    """Fill in the token at a place and its negative samples; how many there are."""
+    drawn[0], n_drawn = tokens[place], 1
+    for _ in range(negative):
+        sample = table[_random(state) % np.uint64(len(table))]
+        if sample != drawn[0]:
+            drawn[n_drawn] = sample
+            n_drawn += 1
+    return n_drawn
+
+
+@njit(cache=True)
+def _read_document(tokens, begin, end, kept, read, state):  # type: ignore[no-untyped-def]
+    """Fill in the places of the tokens that are not left out; how many there are."""
+    n_read = 0
+    for place in range(begin, end):
+        if (_random(state) >> np.uint64(11)) < kept[tokens[place]] * 2.0**53:
+            read[n_read] = place
+            n_read += 1
+    return n_read
+
+
+@njit(cache=True)
+def _train_tensor(work, model, settings, n_epochs, state):  # type: ignore[no-untyped-def]
+    """Train words, topics, contexts, biases, tensor (left, right) and mixture in place; `_step_tensor` has a step."""
+    tokens, topics, offsets, kept, table = work
+    window, negative, flags = settings
+    mixture = model[6]
+    n_slices, width = len(mixture), 2 * model[0].shape[1]
+    read = np.empty(len(tokens), np.int32)
+    around, drawn = np.empty(2 * window, np.int32), np.empty(negative + 1, np.int32)
+    values, slopes = np.empty((2 * window, width), np.float32), np.empty((2 * window, width), np.float32)
+    room = (
+        values,
+        slopes,
+        np.empty((BLOCK, n_slices, width), np.float32),
+        np.empty((n_slices, BLOCK), np.float32),
+        np.empty((n_slices, BLOCK), np.float32),
+        np.empty((2 * window, n_slices), np.float32),
+        np.empty((n_slices, BLOCK), np.float32),
+        np.zeros_like(model[4]),
+        np.zeros_like(model[5]),
+        np.zeros_like(mixture),
+        np.empty((2 * window, n_slices), np.float32),
+    )
+    n_seen = 0
+    for _ in range(n_epochs):
+        for d in range(len(offsets) - 1):
+            rate = FIRST_RATE + (LAST_RATE - FIRST_RATE) * n_seen / (n_epochs * len(tokens))
+            n_seen += offsets[d + 1] - offsets[d]
+            n_read = _read_document(tokens, offsets[d], offsets[d + 1], kept, read, state)
+            for place in range(n_read):
+                reach = window - np.int64(_random(state) % np.uint64(window))
+                n_around = 0
+                for other in range(max(0, place - reach), min(n_read, place + reach + 1)):
+                    if other != place:
+                        around[n_around] = read[other]
+                        n_around += 1
+                n_drawn = _sampled(tokens, read[place], drawn, table, negative, state)
+                _step_tensor(
+                    tokens, topics, around[:n_around], drawn[:n_drawn], model, np.float32(rate), flags, room
+                )
+
+
+@njit(cache=True, fastmath=True)
+def _step_tensor(tokens, topics, around, drawn, model, rate, flags, room):  # type: ignore[no-untyped-def]
+    """One step for the tokens around a place, of the score u . f(w' P Q t + V_c (w, t) + b_c); drawn[0] stands there.
+
+    All changes are of the values before the step, but that a block of four contexts changes before the next.
+    """
+    words, vectors, contexts, biases, left, right, mixture = model
+    is_tanh, has_tensor, has_bias, learns_mixture = flags
+    values, slopes, changes, scores, errors, tensor, to_biases, to_left, to_right, to_mixture, summed = room
+    size, n_slices, rank = words.shape[1], len(mixture), left.shape[2]
+    width = 2 * size
+    for i, place in enumerate(around):
+        word, topic = words[tokens[place]], vectors[topics[place]]
+        for k in range(size):
+            values[i, k] = word[k]
+            values[i, size + k] = topic[k]
+        for k in range(width):
+            slopes[i, k] = 0.0
+        for s in range(n_slices):
+            tensor[i, s] = 0.0
+            summed[i, s] = 0.0
+            if has_tensor:
+                for j in range(rank):
+                    at_left = at_right = np.float32(0.0)
+                    for k in range(size):
+                        at_left += left[s, k, j] * word[k]
+                        at_right += right[s, j, k] * topic[k]
+                    tensor[i, s] += at_left * at_right
+    last = len(drawn) - 1
+    to_mixture[:] = 0.0
+    for first in range(0, len(drawn), BLOCK):
+        one, two = drawn[first], drawn[min(first + 1, last)]
+        three, four = drawn[min(first + 2, last)], drawn[min(first + 3, last)]
+        changes[:] = 0.0
+        to_biases[:] = 0.0
+        n = min(BLOCK, len(drawn) - first)
+        for i in range(len(around)):
+            value, slope = values[i], slopes[i]
+            for s in range(n_slices):
+                a, b, c, d = contexts[one, s], contexts[two, s], contexts[three, s], contexts[four, s]
+                at_a = at_b = at_c = at_d = np.float32(0.0)
+                for k in range(width):
+                    at_a += value[k] * a[k]
+                    at_b += value[k] * b[k]
+                    at_c += value[k] * c[k]
+                    at_d += value[k] * d[k]
+                scores[s, 0] = at_a + tensor[i, s] + biases[one, s]
+                scores[s, 1] = at_b + tensor[i, s] + biases[two, s]
+                scores[s, 2] = at_c + tensor[i, s] + biases[three, s]
+                scores[s, 3] = at_d + tensor[i, s] + biases[four, s]
+            for m in range(BLOCK):
+                whole = np.float32(0.0)
+                for s in range(n_slices):
+                    if is_tanh:
+                        scores[s, m] = np.tanh(scores[s, m])
+                    whole += mixture[s] * scores[s, m]
+                wrong = _slope(whole, first + m == 0, rate) if m < n else np.float32(0.0)
+                for s in range(n_slices):
+                    if learns_mixture:
+                        to_mixture[s] += wrong * scores[s, m]
+                    error = wrong * mixture[s]
+                    if is_tanh:
+                        error *= np.float32(1.0) - scores[s, m] * scores[s, m]
+                    errors[s, m] = min(max(error, -rate), rate)
+                    summed[i, s] += errors[s, m]
+            for s in range(n_slices):
+                a, b, c, d = contexts[one, s], contexts[two, s], contexts[three, s], contexts[four, s]
+                to_a, to_b, to_c, to_d = changes[0, s], changes[1, s], changes[2, s], changes[3, s]
+                for_a, for_b, for_c, for_d = errors[s, 0], errors[s, 1], errors[s, 2], errors[s, 3]
+                for k in range(width):
+                    slope[k] += for_a * a[k] + for_b * b[k] + for_c * c[k] + for_d * d[k]
+                    to_a[k] += for_a * value[k]
+                    to_b[k] += for_b * value[k]
+                    to_c[k] += for_c * value[k]
+                    to_d[k] += for_d * value[k]
+                for m in range(BLOCK):
+                    to_biases[s, m] += errors[s, m]
+        for m in range(n):
+            for s in range(n_slices):
+                for k in range(width):
+                    contexts[drawn[first + m], s, k] += changes[m, s, k]
+                if has_bias:
+                    biases[drawn[first + m], s] += to_biases[s, m]
+    if has_tensor:
+        to_left[:] = 0.0
+        to_right[:] = 0.0
+        for i in range(len(around)):
+            for s in range(n_slices):
+                for j in range(rank):
+                    at_left = at_right = np.float32(0.0)
+                    for k in range(size):
+                        at_left += left[s, k, j] * values[i, k]
+                        at_right += right[s, j, k] * values[i, size + k]
+                    at_left *= summed[i, s]
+                    at_right *= summed[i, s]
+                    for k in range(size):
+                        to_left[s, k, j] += at_right * values[i, k]
+                        to_right[s, j, k] += at_left * values[i, size + k]
+                        slopes[i, k] += at_right * left[s, k, j]
+                        slopes[i, size + k] += at_left * right[s, j, k]
+        # What is multiplied grows fast: no step is longer than STEEPEST.
+        left += to_left * _shrunk((to_left * to_left).sum(), rate)
+        right += to_right * _shrunk((to_right * to_right).sum(), rate)
+        for i in range(len(around)):
+            slopes[i] *= _shrunk((slopes[i] * slopes[i]).sum(), rate)
+    for i, place in enumerate(around):
+        for k in range(size):
+            words[tokens[place], k] += slopes[i, k]
+            vectors[topics[place], k] += slopes[i, size + k]
+    if learns_mixture:
+        for s in range(n_slices):
+            mixture[s] += to_mixture[s]
+
+
+@njit(cache=True)
+def _shrunk(square, rate):  # type: ignore[no-untyped-def]
+    """What a step of this squared length is multiplied by, so that its slope is no steeper than STEEPEST."""
+    longest = STEEPEST * rate
+    return np.float32(longest / np.sqrt(square)) if square > longest * longest else np.float32(1.0)
+
+
+@njit(cache=True)
+def _train_mixtures(work, model, settings, n_epochs, state):  # type: ignore[no-untyped-def]
+    """Train words, outputs, topics and documents' weights in place: a word's input is its vector and its document's.
+
+    The document's is softmax(weights) . topics; what all its windows ask of it is added up, then weights and topics
+    move.
+    """
+    tokens, offsets, kept, table = work
+    words, outputs, topics, weights = model
+    window, negative, prior, concentration, learns_words, learns_topics, first_rate, last_rate = settings
+    size, n_topics = words.shape[1], len(topics)
+    longest = 0
+    for d in range(len(offsets) - 1):
+        longest = max(longest, offsets[d + 1] - offsets[d])
+    read, drawn = np.empty(longest, np.int32), np.empty(negative + 1, np.int32)
+    rows, places = np.empty((2 * window, size), np.float32), np.arange(2 * window).astype(np.int32)
+    around = np.empty(2 * window, np.int32)
+    values, slopes = np.empty((2 * window, size), np.float32), np.empty((2 * window, size), np.float32)
+    changes, fixed = np.empty((BLOCK, size), np.float32), np.empty((negative + 1, size), np.float32)
+    steps = np.arange(negative + 1).astype(np.int32)
+    own, asked = np.empty(size, np.float32), np.empty(size, np.float32)
+    share, gain = np.empty(n_topics, np.float64), np.empty(n_topics, np.float64)
+    n_seen = 0
+    for _ in range(n_epochs):
+        for d in range(len(offsets) - 1):
+            rate = np.float32(first_rate + (last_rate - first_rate) * n_seen / (n_epochs * len(tokens)))
+            n_seen += offsets[d + 1] - offsets[d]
+            _shares(weights[d], share)
+            own[:] = 0.0
+            for t in range(n_topics):
+                for k in range(size):
+                    own[k] += share[t] * topics[t, k]
+            asked[:] = 0.0
+            n_read = _read_document(tokens, offsets[d], offsets[d + 1], kept, read, state)
+            for place in range(n_read):
+                reach = window - np.int64(_random(state) % np.uint64(window))
+                n_around = 0
+                for other in range(max(0, place - reach), min(n_read, place + reach + 1)):
+                    if other != place:
+                        around[n_around] = tokens[read[other]]
+                        for k in range(size):
+                            rows[n_around, k] = words[around[n_around], k] + own[k]
+                        n_around += 1
+                n_drawn = _sampled(tokens, read[place], drawn, table, negative, state)
+                if learns_words:
+                    _learn(rows, outputs, places[:n_around], drawn[:n_drawn], rate, values, slopes, changes)
+                else:  # outputs are copied, and the copies forgotten
+                    for i in range(n_drawn):
+                        fixed[i] = outputs[drawn[i]]
+                    _learn(rows, fixed, places[:n_around], steps[:n_drawn], rate, values, slopes, changes)
+                for i in range(n_around):
+                    for k in range(size):
+                        asked[k] += slopes[i, k]
+                        if learns_words:
+                            words[around[i], k] += slopes[i, k]
+            mean = 0.0
+            for t in range(n_topics):
+                gain[t] = 0.0
+                for k in range(size):
+                    gain[t] += topics[t, k] * asked[k]
+                mean += share[t] * gain[t]
+            for t in range(n_topics):
+                if learns_topics:
+                    for k in range(size):
+                        topics[t, k] += np.float32(share[t]) * asked[k]
+                of_prior = rate * prior * (concentration - 1) * (1 - n_topics * share[t])
+                moved = weights[d, t] + share[t] * (gain[t] - mean) + of_prior
+                weights[d, t] = min(max(moved, -LARGEST_WEIGHT), LARGEST_WEIGHT)
+
+
+@njit(cache=True)
+def _shares(weights, share):  # type: ignore[no-untyped-def]
+    """Fill in softmax(weights)."""
+    total = 0.0
+    for t in range(len(weights)):
+        share[t] = np.exp(weights[t])
+        total += share[t]
+    for t in range(len(weights)):
+        share[t] /= total
+
+
+@njit(cache=True, nogil=True)
+def _infer_mixtures(begin, end, offsets, tokens, table, model, settings, n_epochs, seeds):  # type: ignore[no-untyped-def]
+    """Train the weights of documents begin .. end alone, each by itself, its numbers drawn from its own seed."""
+    words, outputs, topics, weights = model
+    everything = np.ones(len(words))
+    state = np.empty(1, np.uint64)
+    for d in range(begin, end):
+        if offsets[d] == offsets[d + 1]:
+            continue
+        state[0] = seeds[d]
+        own = np.array([0, offsets[d + 1] - offsets[d]])
+        work = tokens[offsets[d] : offsets[d + 1]], own, everything, table
+        _train_mixtures(work, (words, outputs, topics, weights[d : d + 1]), settings, n_epochs, state)

@@ -1,0 +1,170 @@
+"""NTSG: without topics it is skip-gram, its steps follow the slope, one topic is a bias of each context."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.topical import (
+    DOCUMENTS,
+    KNOWN,
+    N_DIMENSIONS,
+    N_TERMS,
+    N_TOPICS,
+    NEEDS,
+    NORMS,
+    TOPICS,
+    VECTORS,
+    slope_by_differences,
+)
+from textbench.featurizers import ntsg
+from textbench.featurizers._topical import skip_gram
+from textbench.featurizers._topical.embeddings import read_topics
+from textbench.featurizers._topical.tensor import TensorModel
+from textbench.featurizers._topical.token_topics import TokenTopics
+
+READ = read_topics(DOCUMENTS, KNOWN, TOPICS, N_TERMS)
+V, K = len(KNOWN), N_TOPICS
+
+
+def model_of(n_slices: int, size: int, rank: int, *, has_tensor: bool = True) -> TensorModel:
+    """A model none of whose numbers is zero."""
+    rng = np.random.default_rng(3)
+    words, topics = rng.normal(0, 0.5, (V, size)), rng.normal(0, 0.5, (K, size))
+    start = TensorModel.start(words, topics, n_slices, rank, has_tensor=has_tensor, rng=rng)
+    start.contexts[:] = rng.normal(0, 0.4, start.contexts.shape)
+    start.biases[:] = rng.normal(0, 0.4, start.biases.shape)
+    return start
+
+
+def test_without_topics_it_is_skip_gram() -> None:
+    """One linear slice, topics and biases at zero: the word half of the contexts are output vectors.
+
+    The same stream of numbers, to rounding: the compiler may add the four contexts of a block in another order.
+    """
+    rng = np.random.default_rng(0)
+    words = rng.normal(0, 0.1, (V, 64)).astype(np.float32)
+    model = TensorModel.start(words, np.zeros((K, 64)), 1, 2, has_tensor=False, rng=rng)
+    model.train(READ, 4, 5, 3, np.array([7], np.uint64), is_tanh=False, has_tensor=False, has_bias=False)
+    outputs = np.zeros((V, 64), np.float32)
+    skip_gram.train_words(READ.reading, words, outputs, 4, 5, 3, np.array([7], np.uint64))
+    np.testing.assert_allclose(model.words, words, atol=1e-6)
+    np.testing.assert_allclose(model.contexts[:, 0, :64], outputs, atol=1e-6)
+    assert not model.topics.any() and not model.contexts[:, 0, 64:].any()
+
+
+def log_likelihood(
+    arrays: list[np.ndarray], pairs: list[tuple[int, int]], drawn: list[int], tanh: bool
+) -> float:
+    """Of drawn[0] around (word, topic) pairs, and of the others not, written out."""
+    words, topics, contexts, biases, left, right, mixture = arrays
+    total = 0.0
+    for word, topic in pairs:
+        w, t = words[word], topics[topic]
+        for number, c in enumerate(drawn):
+            a = np.array(
+                [
+                    w @ left[s] @ right[s] @ t + contexts[c, s] @ np.concatenate([w, t]) + biases[c, s]
+                    for s in range(len(mixture))
+                ]
+            )
+            score = mixture @ (np.tanh(a) if tanh else a)
+            total -= np.logaddexp(0, -score if number == 0 else score)
+    return total
+
+
+@pytest.mark.parametrize(("n_slices", "tanh"), [(1, False), (3, True)])
+def test_a_step_follows_the_slope(n_slices: int, tanh: bool) -> None:
+    size, rank, rate = 4, 2, 1e-2
+    model = model_of(n_slices, size, rank)
+    tokens, topics = np.array([0, 3, 5, 8], np.int32), np.array([0, 2, 1, 0], np.int32)
+    drawn = np.array([9, 1, 2, 7, 11, 12], np.int32)
+    before = [array.astype(np.float64) for array in model.arrays]
+    pairs = list(zip(tokens.tolist(), topics.tolist(), strict=True))
+    width = 2 * size
+    shapes = [(4, width)] * 2 + [(4, n_slices, width)] + [(n_slices, 4)] * 2
+    room = [np.zeros(shape, np.float32) for shape in shapes]
+    room += [np.zeros((4, n_slices), np.float32), np.zeros((n_slices, 4), np.float32)]
+    room += [np.zeros_like(model.left), np.zeros_like(model.right), np.zeros_like(model.mixture)]
+    room += [np.zeros((4, n_slices), np.float32)]
+    flags = (tanh, True, True, tanh)
+    skip_gram._step_tensor(
+        tokens,
+        topics,
+        np.arange(4, dtype=np.int32),
+        drawn,
+        model.arrays,
+        np.float32(rate),
+        flags,
+        tuple(room),
+    )
+    for number, (old, new) in enumerate(zip(before, model.arrays, strict=True)):
+
+        def at(array: np.ndarray, number: int = number) -> float:
+            arrays = [*before[:number], array, *before[number + 1 :]]
+            return log_likelihood(arrays, pairs, drawn.tolist(), tanh)
+
+        expected = 0 * old if number == 6 and not tanh else slope_by_differences(at, old)
+        np.testing.assert_allclose((new - old) / rate, expected, rtol=1e-3, atol=3e-4)
+
+
+def test_slices_in_another_order_give_the_same_words() -> None:
+    found = []
+    for order in ([0, 1, 2], [2, 0, 1]):
+        start = model_of(3, 4, 2)
+        own = start.contexts[:, order].copy()
+        start = replace(
+            start,
+            contexts=own,
+            biases=start.biases[:, order].copy(),
+            left=start.left[order].copy(),
+            right=start.right[order].copy(),
+            mixture=np.array([0.5, 0.6, 0.7], np.float32)[order].copy(),
+        )
+        start.train(READ, 3, 4, 2, np.array([1], np.uint64), is_tanh=True, has_tensor=True)
+        found.append((start.words, start.topics))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-4)
+
+
+def test_the_one_topic_is_a_bias_of_each_context() -> None:
+    """Without a tensor its vector enters as V_c . t alone: where topics start at zero they do not move."""
+    one = read_topics(DOCUMENTS, KNOWN, TokenTopics(TOPICS.topics * 0, 1, 0.5, 0.01), N_TERMS)
+    rng = np.random.default_rng(0)
+    words = VECTORS[KNOWN] * NORMS[KNOWN, None]
+    with_topic = TensorModel.start(words, np.ones((1, N_DIMENSIONS)), 1, 1, has_tensor=False, rng=rng)
+    with_topic.train(one, 3, 4, 2, np.array([1], np.uint64), is_tanh=False, has_tensor=False, has_bias=False)
+    biases = with_topic.contexts[:, 0, N_DIMENSIONS:] @ with_topic.topics[0]
+    assert np.ptp(biases) > 0
+    without = TensorModel.start(words, np.zeros((1, N_DIMENSIONS)), 1, 1, has_tensor=False, rng=rng)
+    without.train(one, 3, 4, 2, np.array([1], np.uint64), is_tanh=False, has_tensor=False)
+    assert not without.topics.any() and without.biases.any()
+
+
+def fitted(**params: Any) -> ntsg.NeuralTensorSkipGram:
+    given = {"epochs": 2, "rank": 3, "random_state": 0, **params}
+    return ntsg.build(**given).fit(DOCUMENTS, **{**NEEDS, **given.pop("needs", {})})
+
+
+@pytest.mark.parametrize("variant", [1, 2, 3])
+def test_every_variant_moves_words_and_topics_and_repeats(variant: int) -> None:
+    method = fitted(variant=variant)
+    found = method.transform(DOCUMENTS)
+    assert found.shape == (len(DOCUMENTS), 2 * N_DIMENSIONS) and np.isfinite(found).all()
+    assert not np.allclose(method.vectors_, VECTORS[KNOWN] * NORMS[KNOWN, None], atol=1e-4)
+    assert found.tobytes() == fitted(variant=variant).transform(DOCUMENTS).tobytes()
+    assert np.linalg.matrix_rank(found[:, N_DIMENSIONS:], tol=1e-5) <= K
+
+
+def test_presets_can_be_overruled() -> None:
+    same = fitted(variant=3, tensor=True, n_slices=2, activation="tanh").transform(DOCUMENTS)
+    np.testing.assert_array_equal(same, fitted(variant=2).transform(DOCUMENTS))
+
+
+@pytest.mark.parametrize(
+    "params", [{"variant": 4}, {"n_slices": 0}, {"activation": "relu"}, {"rank": 0}, {"tensor": 1}]
+)
+def test_what_a_parameter_does_not_take_is_named(params: dict) -> None:
+    with pytest.raises(ValueError, match=f"got {next(iter(params.values()))!r}"):
+        fitted(**params)
