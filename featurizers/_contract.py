@@ -35,6 +35,7 @@ SMALL = {
     "max_iter": 5,
     "epochs": 3,
     "n_epochs": 3,
+    "n_rounds": 2,
     "max_epochs": 10,
     "n_hidden": 10,
     "min_count": 1,

@@ -99,6 +99,8 @@ RULES = {
     "scdv": TokenRule(ascii_fold=True, stop_words="nltk", min_length=2),
     # Punctuation marks are tokens of their own: in reviews "!" and "?" carry opinion.
     "words-punctuation": TokenRule(pattern=r"\w+|[^\w\s]"),
+    # Maas et al. (ACL 2011): words with the apostrophes and hyphens inside them, ! and ?, and emoticons.
+    "maas": TokenRule(pattern=r"\w+(?:['’-]\w+)*|[:;=]['-]?[()\[\]dp/\\|*](?!\w)|[!?]"),
     "words-punctuation-2": TokenRule(pattern=r"\w+|[^\w\s]", max_n=2),
 }
 

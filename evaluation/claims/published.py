@@ -55,6 +55,7 @@ METHODS = {
     "PV-DM": "pv-dm",
     "SCDV": "scdv",
     "TF-IDF": "tfidf",
+    "Word Vectors": "maas-vectors(beside='bnc')",  # without ratings, which move nothing, or unlabelled reviews
     "dCoT": "dcot",
     "tfidf-AvgVec": "tfidf-avgvec",
     "weight-AvgVec": "tfidf-avgvec",
@@ -62,7 +63,9 @@ METHODS = {
 }
 # Rows whose classifier is not their paper's own.
 PROBES = {"BoW SVM": "linear-svm"}
-# Rows that read other texts than the rest of their table: copied from papers with data of their own.
+# Rows that are copied from other papers, and follow these papers' protocols.
+SOURCES = {"DRBM": "drbm-2008", "Word Vectors": "maas-2011"}
+# Of these, what reads other texts than the rest of its table.
 OTHER_TEXTS = {"DRBM": "20ng-body"}
 METRICS = {
     "accuracy": "accuracy",
@@ -124,6 +127,11 @@ class Claim:
     def dataset_here(self) -> str | None:
         """Its data set's name here, None if there is none."""
         return OTHER_TEXTS.get(self.method, DATASETS.get(self.dataset))
+
+    @property
+    def source(self) -> str:
+        """The paper whose protocol made it: its own, or the one that its row was copied from."""
+        return SOURCES.get(self.method, self.paper)
 
     @property
     def method_here(self) -> str | None:

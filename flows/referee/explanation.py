@@ -19,7 +19,7 @@ def explain(entry: LedgerEntry) -> list[Part]:
     made_by = f"{claim.method_here or 'no method here'} on {claim.dataset_here or 'no data set here'}"
     parts: list[Part] = [
         ("published", [printed, where, *filter(None, [claim.note])]),
-        ("protocol", [f"{claim.protocol}, of {claim.paper}: {made_by}"]),
+        ("protocol", [f"{claim.protocol}, of {claim.source}: {made_by}"]),
     ]
     if entry.fresh:
         parts.append(("measured here", [*_figures(entry.fresh), *_runs(entry.fresh)]))

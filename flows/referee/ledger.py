@@ -224,7 +224,7 @@ def requests(entries: Iterable[LedgerEntry], trials: int = 0) -> list[BenchmarkR
         for method in _needed(claim):
             n_seeds = N_TIMED if is_timed else N_SEEDS if is_random(METHODS[method]) else 1
             if not set(range(n_seeds)) <= have:
-                place = (is_timed, claim.dataset_here, claim.paper, PROBES.get(method))
+                place = (is_timed, claim.dataset_here, claim.source, PROBES.get(method))
                 places.setdefault(place, []).append(METHODS[method])
     found = []
     for part in ("one seed", "more seeds", "timed"):

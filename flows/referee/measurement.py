@@ -118,7 +118,7 @@ class FaithfulRuns:
             if (
                 is_whole(row)
                 and (row["dataset"], row["method"], row.get("paper"))
-                == (claim.dataset_here, name, claim.paper)
+                == (claim.dataset_here, name, claim.source)
                 and asked.get("probe") == probe
                 and not asked.get("rule")
                 and (is_tuned or not int(row["trials"]))

@@ -35,7 +35,7 @@ COLUMNS = (
     *PLACE, "seeds", "metrics", "half_widths", "over", "seconds", "peak_mb", "params", "data_sha256", "cells", "commit",
     "hardware", "command", "recorded",
 )  # fmt: skip
-PAPERS = frozenset(claim.paper for claim in read_claims())
+PAPERS = frozenset(name for claim in read_claims() for name in (claim.paper, claim.source))
 SAME, PRINTED = 1e-6, 5.1e-5  # of a fraction: figures of one run, as they are rounded in the record
 
 Place = tuple[str, ...]
