@@ -8,6 +8,10 @@ from typing import Any
 from textbench.tasks import InputError, catalogue
 
 # Rankers that stand on a representation are not asked for by their own names.
+DENSE, SENTENCES = (
+    "dense",
+    "sentence",
+)  # the cosine of sentence embeddings, by the name that retrieval has for it
 COSINE, MIXED, SOFTMAX = "cosine", {"lm": "lm_features", "mb": "mb_features"}, "lm_pv"
 SOFTMAX_NAME, SOFTMAX_METHOD = "lm+pv", "pv-dbow"
 # SCDV (EMNLP 2017), section 4.5: what its retrieval changes in the method's defaults.
@@ -57,7 +61,7 @@ def names() -> list[str]:
         name for name, entry in catalogue.methods().items() if not entry.is_classifier | entry.uses_labels()
     ]
     mixed = [f"{base}+{name}" for base in MIXED for name in methods]
-    return [*plain_rankers(), *methods, *dict.fromkeys([SOFTMAX_NAME, *mixed])]
+    return [*plain_rankers(), DENSE, *methods, *dict.fromkeys([SOFTMAX_NAME, *mixed])]
 
 
 def parse(text: str) -> Ranker:
@@ -66,6 +70,9 @@ def parse(text: str) -> Ranker:
     Raises InputError for an unknown name, with the nearest.
     """
     plain = plain_rankers()
+    if text.partition("(")[0] == DENSE:
+        own = catalogue.parse_method(text.replace(DENSE, SENTENCES, 1))[1]
+        return Ranker(text, _module(COSINE), SENTENCES, own)
     if text in plain:
         return Ranker(text, plain[text].module)
     base, plus, method = text.partition("+")

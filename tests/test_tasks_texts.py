@@ -221,6 +221,13 @@ def test_texts_are_ranked_too(home: Path) -> None:
     assert features is not None and set(features.inputs) == {"corpus"}
 
 
+def test_dense_is_the_cosine_of_sentence_embeddings() -> None:
+    given = rankers.parse("dense(model='org/name')")
+    plain = rankers.parse("sentence(model='org/name')")
+    assert (given.module, given.method, given.params) == (plain.module, plain.method, plain.params)
+    assert rankers.parse("dense").method == "sentence" and "dense" in rankers.names()
+
+
 def test_what_a_plan_reads_must_be_written_in_the_file(tmp_path: Path) -> None:
     path = write(tmp_path, "mine.py", "from textbench.featurizers.char_ngrams import *\n")
     with pytest.raises(
