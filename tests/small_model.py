@@ -88,9 +88,13 @@ def save_model(folder: Path, seed: int = 0, **changed: Any) -> Path:
     kinds = {"": "Transformer", "1_Pooling": "Pooling", "2_Normalize": "Normalize"}
     files: dict[str, Any] = {
         "config.json": CONFIG,
-        "modules.json": [{"type": f"sentence_transformers.models.{k}", "path": p} for p, k in kinds.items()],
+        "modules.json": [
+            {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
+            for i, (path, kind) in enumerate(kinds.items())
+        ],
         "1_Pooling/config.json": {"word_embedding_dimension": HIDDEN, "pooling_mode_mean_tokens": True},
         "sentence_bert_config.json": {"max_seq_length": 20},
+        "tokenizer_config.json": {"tokenizer_class": "PreTrainedTokenizerFast", "pad_token": "[PAD]"},
         "config_sentence_transformers.json": {"prompts": {"query": "w1 w2 "}},
     }
     for name, content in (files | changed).items():

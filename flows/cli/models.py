@@ -22,6 +22,8 @@ def list_models(json: AsJson = False) -> None:
     """List the models that packages brought, and those in the cache of the Hugging Face hub.
 
     A folder with a model is named by its path.
+
+    Example: textbench models list
     """
     from textbench.featurizers._encoders import places
 
