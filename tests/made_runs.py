@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import textbench.flows.referee.ledger
+import textbench.flows.report.recorded
 from textbench.flows.plan.request import Request
 from textbench.flows.referee.ledger import LedgerEntry, choose, ledger
 from textbench.tasks.storage.files import write_json
@@ -34,11 +35,15 @@ def empty_record(
 ) -> Path:
     """Let nothing be recorded yet: measured.csv is a file of its heading alone, in a folder of the test's.
 
+    The project's files may differ from its commit.
+
     ceilings: of each data set, as none is computed; without them there is no impossible figure.
     """
     patch.setattr(
         textbench.flows.referee.ledger, "_ceilings", lambda home, name: (ceilings or {}).get(name, {})
     )
+    for module in (textbench.flows.referee.ledger, textbench.flows.report.recorded):
+        patch.setattr(module, "committed", lambda *records: "0" * 40)
     path = folder / "measured.csv"
     path.write_text(",".join(textbench.flows.referee.ledger.COLUMNS) + "\n")
     patch.setattr(textbench.flows.referee.ledger, "MEASURED", path)

@@ -8,6 +8,7 @@ import pytest
 
 from tests.made_runs import FAITHFUL, empty_record, entry, finish, one_label
 from textbench.evaluation.claims.ordering_claims import ORDERS, Above
+from textbench.evaluation.claims.published import UNSTATED
 from textbench.flows.referee.ledger import choose, ledger, read_measured, record
 
 TARGET = [0, 1, 2] * 10
@@ -18,6 +19,7 @@ FIGURE_4 = "dcot-2012/figure-4/reuters65/order"
 @pytest.fixture(autouse=True)
 def nothing_is_recorded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     empty_record(monkeypatch, tmp_path)
+    monkeypatch.delitem(UNSTATED, "dcot-2012")  # as if the paper stated its settings
 
 
 def budget(home: Path, method: str, n_labels: int, draw: int, accuracy: float) -> None:
@@ -40,6 +42,10 @@ def test_an_order_is_judged_over_the_draws_of_every_budget(
     found = entry(tmp_path, FIGURE_4)
     assert found.verdict.kind == "not reproduced"
     assert "dcot against lsi at 1000 labels" in found.verdict.reason
+    monkeypatch.setitem(UNSTATED, "dcot-2012", "how many prototypes")
+    unstated = entry(tmp_path, FIGURE_4).verdict
+    assert unstated.kind == "undecided"
+    assert unstated.reason == f"the paper does not state how many prototypes; {found.verdict.reason}"
 
 
 def sweep(home: Path, values: dict[float, float], seeds: Sequence[int], **row: Any) -> list[str]:

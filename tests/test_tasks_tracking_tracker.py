@@ -26,6 +26,7 @@ from textbench.tasks.tracking.tracker import (
     Settings,
     Tracker,
     TrackingError,
+    committed,
     data_tag,
     git_commit,
     read_settings,
@@ -557,6 +558,35 @@ def test_the_commit_is_forty_digits_or_unknown(monkeypatch: pytest.MonkeyPatch, 
     assert git_commit() == "unknown"
     monkeypatch.setenv("PATH", "")
     assert git_commit() == "unknown"
+
+
+def test_a_record_is_of_a_commit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Code that no commit has is refused, new files too; the record itself may differ."""
+    monkeypatch.setattr("textbench.tasks.tracking.tracker.PROJECT", tmp_path)
+    with pytest.raises(InputError, match="no checkout of git"):
+        committed()
+    record, code = tmp_path / "measured.csv", tmp_path / "code.py"
+
+    def git(*words: str) -> str:
+        own = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b.c", *words]
+        return subprocess.run(own, check=True, capture_output=True, text=True).stdout.strip()
+
+    git("init")
+    record.write_text("id\n")
+    code.write_text("a = 1\n")
+    git("add", ".")
+    git("commit", "-m", "first")
+    record.write_text("id\nx\n")
+    assert committed(record) == git("rev-parse", "HEAD")
+    with pytest.raises(InputError, match=r"commit what differs first: 1 file, such as measured\.csv"):
+        committed()
+    code.write_text("a = 2\n")
+    with pytest.raises(InputError, match=r"such as code\.py"):
+        committed(record)
+    git("commit", "-a", "-m", "second")
+    (tmp_path / "new.py").write_text("")
+    with pytest.raises(InputError, match=r"such as new\.py"):
+        committed(record)
 
 
 @pytest.mark.parametrize(

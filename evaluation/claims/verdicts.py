@@ -1,32 +1,28 @@
-"""Verdicts on published figures, by rule. This page is the rule; nothing is judged by hand.
+"""Verdicts on published figures, by rule: nothing is judged by hand. `docs/verdicts.md` is the rule in one page.
 
 A claim gets the first of these that applies:
 
 - `impossible`: the figure lies, with all its rounding, beyond a ceiling computed from the test documents
-  (`evaluation.metrics.ceilings`): no method can reach it, whatever was run.
-- `suspect`: the paper contradicts itself (`evaluation.claims.published.contradictions`): two methods share three or
-  more figures of one table, or a sentence says what the paper's own table denies.
-- `not runnable`: nothing was measured, for the data are licensed or lost, or nothing here implements the method.
+  (`evaluation.metrics.ceilings`), and where the paper's are others, beyond what another split can add to it.
+- `suspect`: the paper contradicts itself (`evaluation.claims.published.contradictions`). What can be run is measured
+  all the same, and the reason says what came of it.
+- `not runnable`: nothing was measured. The reason's first word says why: `licensed` or `lost` data, or `unwritten`,
+  where nothing here implements the method.
 - `not yet run`: nothing was measured, though it could be.
 
 and otherwise what the measured figure says of it:
 
-- `reproduced`: the published figure, as rounded in print, meets the measured 95 % interval;
-- `undecided`: it does so only because the interval is wide, or there is no interval;
-- `better than published`, `not reproduced`: it lies outside, and the measured figure is better or worse.
+- `undecided`: neither the paper nor the code that it links to states what the figure depends on, or there is no
+  interval (`evaluation.claims.yardstick`), or it meets the figure only because it is wide: more than a point to each
+  side (`WIDEST`), and more than the print is rounded by. A rate of one class is held to this as any other is.
+- `reproduced`: all that rounds to the published figure meets the interval;
+- `better than published`, `not reproduced`: it does not, and the measured figure is better or worse.
 
-The interval is Student's t over the seeds of a method that draws random numbers (word vectors count as such: they
-are trained with the seed), and the percentile bootstrap over test documents for a method that draws none. It may be at
-most one point wide to each side (`WIDEST`, in the unit of the claim) to count as reproduction. Three kinds of claims
-are judged by a comparison, and only by whether the interval is met:
-
-- a figure of one class, by the paired difference to bag of words on the same test documents: published
-  difference against measured difference. Bag of words itself is judged by its own bootstrapped figure.
-- seconds, by the ratio of two methods timed in one run; the machines of the papers are not ours.
-- orderings ("A above B at every budget"), by paired tests, Holm-corrected over all comparisons of the claim:
-  reproduced if every difference goes the claimed way and is significant, not reproduced if one is significant
-  the other way, undecided otherwise. Where a curve is said to saturate, larger values may be level with the
-  value named, and speak against it where one is significantly better.
+Seconds are judged by the ratio of two methods timed in one run, and hours not at all, for machines differ. Orderings
+("A above B at every budget") are judged by paired tests, Holm-corrected over all comparisons of the claim: reproduced
+if every difference goes the claimed way and is significant, not reproduced if one is significant the other way,
+undecided otherwise. Where a curve is said to saturate, larger values may be level with the value named, and speak
+against it where one is significantly better.
 """
 
 import math
@@ -48,10 +44,11 @@ ROUNDING = 1e-9  # of floating point, so that 84.6 + 0.05 meets 84.65
 
 @dataclass(frozen=True)
 class Verdict:
-    """A verdict and, in one line, what it rests on."""
+    """A verdict and, in one line, what it rests on; `algebra` is how the interval came about, a line a step."""
 
     kind: Kind
     reason: str
+    algebra: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -66,10 +63,6 @@ class Interval:
     def half_width(self) -> float:
         """Half of its width; nan where there is no interval."""
         return (self.high - self.low) / 2
-
-    def minus(self, other: "Interval") -> "Interval":
-        """The difference of two printed figures, and all that it may be."""
-        return Interval(self.value - other.value, self.low - other.high, self.high - other.low)
 
     def over(self, other: "Interval") -> "Interval":
         """The ratio of two printed positive figures, and all that it may be."""
@@ -93,25 +86,27 @@ class Comparison:
 
 
 def judge_figure(
-    published: Interval, measured: Interval, higher_is_better: bool = True, widest: float | None = None
+    published: Interval, allowed: Interval, higher_is_better: bool = True, widest: float | None = None
 ) -> Verdict:
-    """Judge a published figure by a measured one, both in the claim's unit; `widest` bounds the half-width.
+    """Judge a published figure by where a repetition may lie, both in the claim's unit; `widest` bounds the half-width.
 
     Returns the verdict.
     """
-    if math.isnan(measured.half_width):
-        return Verdict("undecided", "one run has no interval; more seeds would give one")
-    spread = f"{measured.value:.4g} [{measured.low:.4g}, {measured.high:.4g}]"
-    if measured.low <= published.high + ROUNDING and published.low <= measured.high + ROUNDING:
-        if widest is not None and measured.half_width > widest + ROUNDING:
+    if math.isnan(allowed.half_width):
+        return Verdict("undecided", f"{allowed.value:.4g} has no interval")
+    reach = f"{allowed.value:.4g}"
+    if allowed.half_width > 0:
+        reach += f" [{allowed.low:.4g}, {allowed.high:.4g}]"
+    if allowed.low <= published.high + ROUNDING and published.low <= allowed.high + ROUNDING:
+        if widest is not None and allowed.half_width > max(widest, published.half_width) + ROUNDING:
             return Verdict(
                 "undecided",
-                f"{published.value:.4g} lies in {spread}, which is wider than {widest:g} to each side",
+                f"{published.value:.4g} lies in {reach}, which is wider than {widest:g} to each side",
             )
-        return Verdict("reproduced", f"{published.value:.4g} lies in {spread}")
-    is_better = (measured.value > published.value) == higher_is_better
+        return Verdict("reproduced", f"{published.value:.4g} as printed meets {reach}")
+    is_better = (allowed.value > published.value) == higher_is_better
     kind: Kind = "better than published" if is_better else "not reproduced"
-    return Verdict(kind, f"{published.value:.4g} lies outside {spread}")
+    return Verdict(kind, f"{published.value:.4g} lies outside {reach}")
 
 
 def judge_order(comparisons: Sequence[Comparison]) -> Verdict:

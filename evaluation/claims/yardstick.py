@@ -1,7 +1,7 @@
 """The yardstick: how far a measured figure may lie from a published one of which it is a repetition.
 
-An interval holds what can differ between the paper's run and ours, and nothing else (`docs/verdicts.md` has the algebra).
-M is the mean of n runs here, P the paper's figure, the mean of m runs (one, where the paper does not say):
+An interval holds what can differ between the paper's run and ours, and nothing else (`docs/verdicts.md`). M is the
+mean of n runs here, P the paper's figure, the mean of m runs (one, where the paper does not say):
 
 - nothing random, the same test documents: nothing can differ. P = M, but for the rounding in print.
 - seeds: M +- t(n-1) s sqrt(1/m + 1/n), with s the standard deviation of a run here. It predicts the paper's figure; an
@@ -14,8 +14,8 @@ M is the mean of n runs here, P the paper's figure, the mean of m runs (one, whe
   either: quantiles of 99 % of the bootstrap cover 95 % of normal figures.
 
 Sources: Hahn, Meeker, Statistical Intervals (1991), chapter 4; Nadeau, Bengio, Inference for the Generalization
-Error, Machine Learning 52 (2003); Satterthwaite, Biometrics Bulletin 2 (1946); Stine, Bootstrap Prediction Intervals for
-Regression, JASA 80 (1985).
+Error, Machine Learning 52 (2003); Satterthwaite, Biometrics Bulletin 2 (1946); Stine, Bootstrap Prediction Intervals
+for Regression, JASA 80 (1985).
 """
 
 import math
@@ -79,7 +79,8 @@ def allowance(
     if split is None:
         t = quantile(n - 1)
         q = t * math.sqrt(drawn)
-        step = f"q = t({n - 1}) s sqrt(1/m + 1/n) = {t:.4g} × {spread:.4g} × {math.sqrt(1 / n_published + 1 / n):.4g} = {q:.4g}"
+        root = math.sqrt(1 / n_published + 1 / n)
+        step = f"q = t({n - 1}) s sqrt(1/m + 1/n) = {t:.4g} × {spread:.4g} × {root:.4g} = {q:.4g}"
         return _around(mean, q, (words, step))
     tested = 2 * (1 - split.share) * split.error**2
     freedom = (n - 1) * ((drawn + tested) / drawn) ** 2 if drawn else math.inf
@@ -113,7 +114,9 @@ def _bootstrapped(values: Sequence[float], bounds: tuple[float, float]) -> Allow
     errors = own[None, :] - (counts @ own)[:, None] / n  # P - M, (n_resamples, n)
     order = np.argsort(errors, axis=None, kind="stable")
     reached = np.cumsum(np.repeat(chances / n, n)[order])
-    low, high = (errors.ravel()[order][np.searchsorted(reached, p - 1e-12)] for p in ((1 - INNER) / 2, (1 + INNER) / 2))
+    low, high = (
+        errors.ravel()[order][np.searchsorted(reached, p - 1e-12)] for p in ((1 - INNER) / 2, (1 + INNER) / 2)
+    )
     stretch = math.sqrt(n / (n - 1)) * quantile(n - 1) / quantile(math.inf)
     interval = Interval(
         mean, max(bounds[0], mean + stretch * float(low)), min(bounds[1], mean + stretch * float(high))

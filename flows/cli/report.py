@@ -67,7 +67,7 @@ def report(
     import sys
 
     from textbench.flows.plots.verdicts import draw
-    from textbench.flows.referee.held import counts
+    from textbench.flows.referee.held import counts, headlines
     from textbench.flows.referee.ledger import choose, ledger
     from textbench.flows.report import audits, page, recorded
     from textbench.flows.report.chapters import chapters as build
@@ -85,7 +85,7 @@ def report(
     home = home_folder()
     evidence = gather(home, sweep or ())
     if record:
-        n_audits, n_lines = audits.record(evidence), recorded.record(evidence)
+        n_lines, n_audits = recorded.record(evidence), audits.record(evidence)
         print(f"textbench: recorded {n_audits} audits, {n_lines} lines of leaderboards", file=sys.stderr)
     if evidence.is_empty and not claims:
         raise InputError(
@@ -101,7 +101,7 @@ def report(
             f"Wrote {page.write_tables(tables, chapters)} tables to {tables}, each as CSV, Markdown and LaTeX."
         )
     if figure is not None and entries is not None:
-        draw(counts(entries), figure)
+        draw(counts(entries), figure, headlines(entries))
     if publish:
         server = prefect_server.status(home)
         for line in log(home, out, server["address"] if server["healthy"] else None):

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from textbench.flows.plan.corpora import keep_numbers, told_apart
+from textbench.flows.referee.held import headlines, totals
 from textbench.flows.referee.ledger import LedgerEntry
 from textbench.flows.referee.measurement import Measurement
 from textbench.flows.results import learning_curves
@@ -287,7 +288,7 @@ class Verdicts(Displayed):
         """Return a row for each claim, figures in the paper's unit; none where it printed or we measured none.
 
         `value` is of this results folder, else of the repository's record, as `is_recorded` says. What is judged is
-        `compared`, between `low` and `high`: that figure, or a difference from another.
+        `compared`, that figure or a ratio; `low` and `high` are the interval of our own figure.
         """
         import pandas as pd
 
@@ -295,9 +296,8 @@ class Verdicts(Displayed):
 
     @property
     def verdict(self) -> str:
-        """How many claims got which verdict."""
-        totals = Counter(entry.verdict.kind for entry in self.entries)
-        return f"{len(self)} claims: {', '.join(f'{n} {kind}' for kind, n in totals.most_common())}."
+        """How many figures and sentences got which verdict, and apart from them how many rates of classes."""
+        return " ".join(totals(self.entries))
 
     def tables(self, *, is_terminal: bool) -> list[Table]:
         """Return one table, with a section for each place of a paper, and below it the reasons."""
@@ -314,8 +314,15 @@ class Verdicts(Displayed):
 
     @property
     def lines(self) -> list[str]:
-        """The reasons, and how many claims got which verdict."""
-        return [*self.reasons, self.verdict]
+        """The reasons, and the summary."""
+        return [*self.reasons, *self.summary]
+
+    @property
+    def summary(self) -> list[str]:
+        """What became of each paper's headline figures, how many claims got which verdict, and what is to be redone."""
+        n_changed = sum(entry.is_of_changed_tree for entry in self)
+        changed = f"{counted(n_changed, 'figure')} recorded of a changed tree: to be recorded again."
+        return [*headlines(self.entries), *totals(self.entries), *([changed] if n_changed else [])]
 
     @property
     def reasons(self) -> list[str]:
@@ -326,7 +333,7 @@ class Verdicts(Displayed):
         return [f"{n} {kind}: {reason}" for (kind, reason), n in found.most_common() if n > 1]
 
     def print(self, console: "Console") -> None:
-        """Print the table, the reasons, and how many claims got which verdict."""
+        """Print the table, the reasons, and the summary."""
         from rich.text import Text
 
         for table in self.tables(is_terminal=True):
@@ -334,7 +341,8 @@ class Verdicts(Displayed):
         console.print()
         for reason in self.reasons:
             console.print(Text(reason, style="dim" if len(self) > MANY else ""))
-        console.print(Text(self.verdict))
+        for line in self.summary:
+            console.print(Text(line))
 
 
 def _flat(entry: LedgerEntry) -> dict[str, Any]:

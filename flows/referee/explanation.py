@@ -15,16 +15,20 @@ def explain(entry: LedgerEntry) -> list[Part]:
     """Return the parts of an explanation, a heading with lines each. Raises InputError for notes that are none."""
     claim = entry.claim
     printed = claim.text if claim.printed is None else f"{claim.text} {claim.unit}"
+    means = f"the mean of {claim.n_published} runs" if claim.n_published > 1 else ""
+    twin = f"printed in one with {claim.twin}" if claim.twin else ""
     where = f"{claim.paper}, {claim.place}: {claim.method} on {claim.dataset}, {claim.metric}"
     made_by = f"{claim.method_here or 'no method here'} on {claim.dataset_here or 'no data set here'}"
     parts: list[Part] = [
-        ("published", [printed, where, *filter(None, [claim.note])]),
+        ("published", [printed, where, *filter(None, [means, twin, claim.note])]),
         ("protocol", [f"{claim.protocol}, of {claim.source}: {made_by}"]),
     ]
     if entry.fresh:
         parts.append(("measured here", [*_figures(entry.fresh), *_runs(entry.fresh)]))
     if entry.recorded:
         parts.append(("recorded", [*_figures(entry.recorded), *_record(entry)]))
+    if entry.verdict.algebra:
+        parts.append(("interval", entry.verdict.algebra))
     parts.append(("verdict", [f"{entry.verdict.kind}: {entry.verdict.reason}"]))
     parts += [(f"note on {note.about}", [*_note(note)]) for note in notes_on(claim.id)]
     return parts
@@ -54,9 +58,11 @@ def _record(entry: LedgerEntry) -> Iterator[str]:
     record = entry.record
     for run, params in json.loads(record["params"] or "{}").items():
         yield f"{run}: {_settings(params)}"
-    for name in ("seeds", "command", "commit", "hardware", "recorded"):
+    for name in ("command", "commit", "hardware", "data_sha256", "recorded"):
         if record[name]:
             yield f"{name}: {record[name]}"
+    if entry.is_of_changed_tree:
+        yield "That is a changed tree, whose code no commit has: to be recorded again."
 
 
 def _settings(params: dict[str, object]) -> str:

@@ -16,7 +16,6 @@ from typing import Any
 
 from textbench.evaluation.claims.ordering_claims import ORDERS
 from textbench.evaluation.claims.published import (
-    BAG_OF_WORDS,
     METHODS,
     PROBES,
     SECONDS,
@@ -25,18 +24,10 @@ from textbench.evaluation.claims.published import (
     published,
     read_claims,
 )
-from textbench.evaluation.claims.verdicts import (
-    WIDEST,
-    Comparison,
-    Interval,
-    Verdict,
-    beyond_ceiling,
-    judge_figure,
-    judge_order,
-    settle,
-)
+from textbench.evaluation.claims.verdicts import Comparison, Verdict, settle
 from textbench.flows.plan.request import BenchmarkRequest
 from textbench.flows.referee import recorded_audits
+from textbench.flows.referee.judgement import impossible, judge
 from textbench.flows.referee.measurement import (
     MEGABYTES,
     SAVED,
@@ -44,16 +35,17 @@ from textbench.flows.referee.measurement import (
     Measurement,
     is_answered,
     is_random,
+    is_timed_apart,
 )
 from textbench.flows.referee.recorded import with_recorded
-from textbench.flows.results.metric_names import KNOWN
+from textbench.flows.referee.sentences import judge_sentence
 from textbench.flows.results.runs import Run
 from textbench.tasks import InputError, audit, catalogue, ingest
 from textbench.tasks.sources import archives
 from textbench.tasks.storage.definitions import PROJECT
 from textbench.tasks.storage.isolate import CellError
 from textbench.tasks.storage.store import Store
-from textbench.tasks.tracking.tracker import git_commit
+from textbench.tasks.tracking.tracker import CHANGED, committed
 
 MEASURED = PROJECT / "evaluation" / "measured.csv"
 COLUMNS = (
@@ -64,8 +56,6 @@ N_SEEDS = 5  # of a method that draws random numbers, as many as SCDV's authors 
 N_TIMED = 3
 # That make what no plain run does.
 SUITES = {"scdv-2017": "scdv", "compressive-features-2013": "compressive", "dcot-2012": "dcot"}
-# Of figures that are no metric of a run: where less is better.
-LESS_IS_BETTER = {MEGABYTES, "binary-to-relaxed-objective", "cross-validation-hours"}
 
 
 @dataclass(frozen=True)
@@ -83,6 +73,11 @@ class LedgerEntry:
         """What the verdict rests on."""
         return self.fresh or self.recorded
 
+    @property
+    def is_of_changed_tree(self) -> bool:
+        """Whether it was recorded by code that no commit has: the figure has to be recorded again."""
+        return self.fresh is None and CHANGED in self.record.get("commit", "")
+
     def as_json(self) -> dict[str, Any]:
         """Return the entry as JSON values."""
         about = asdict(self.claim)
@@ -92,6 +87,8 @@ class LedgerEntry:
         return about | {
             "verdict": self.verdict.kind,
             "reason": self.verdict.reason,
+            "algebra": list(self.verdict.algebra),
+            "twin": self.claim.twin,
             "measured": self.fresh.as_json() | {"hardware": hardware} if self.fresh else None,
             "recorded": dict(self.record) or None,
         }
@@ -119,46 +116,58 @@ def choose(prefix: str | None = None, paper: str | None = None) -> list[Claim]:
 def ledger(home: Path, claims: Sequence[Claim]) -> list[LedgerEntry]:
     """Return the entries of claims. The audits that the ceilings come from are made if they are missing."""
     every = {claim.id: claim for claim in read_claims()}
-    suspect, records, results = contradictions(every.values()), read_measured(), FaithfulRuns(home)
+    suspect, evidence = contradictions(every.values()), _Evidence(home, every)
     ceilings = {name: _ceilings(home, name) for name in dict.fromkeys(c.dataset_here for c in claims) if name}
     entries = []
     for claim in claims:
-        fresh, missing = None, None
-        try:
-            fresh = results.measure(claim, every)
-            if fresh and claim.id in records:
-                fresh = with_recorded(fresh, records[claim.id])
-        except (InputError, CellError, OSError) as error:  # its predictions are gone
-            missing = " ".join(str(error).split())
-        recorded = _recorded(records[claim.id]) if claim.id in records else None
+        fresh, recorded, missing = evidence.of(claim)
         measured = fresh or recorded
+        if measured:
+            judged = judge(claim, measured, every)
+        else:
+            judged = judge_sentence(claim, list(every.values()), evidence.best)
         verdict = settle(
-            impossible=_impossible(claim, ceilings.get(claim.dataset_here or "", {})),
+            impossible=impossible(claim, ceilings.get(claim.dataset_here or "", {})),
             suspect=suspect.get(claim.id),
             not_runnable=claim.obstacle,
-            measured=judge(claim, measured, every) if measured else None,
+            measured=judged,
             missing=missing or _missing(claim),
         )
-        entries.append(LedgerEntry(claim, verdict, fresh, recorded, records.get(claim.id, {})))
+        entries.append(LedgerEntry(claim, verdict, fresh, recorded, evidence.records.get(claim.id, {})))
     return entries
 
 
-def judge(claim: Claim, measured: Measurement, claims: Mapping[str, Claim]) -> Verdict | None:
-    """Return the verdict on a claim by what was measured; None for a sentence that was not measured as an order."""
-    if measured.comparisons:
-        return judge_order(measured.comparisons)
-    judged = published(claim, claims)
-    if judged is None or measured.compared is None:
-        return None
-    bounds = [float("nan") if bound is None else bound for bound in (measured.low, measured.high)]
-    interval = Interval(measured.compared, *bounds)
-    # A ratio says how far the paper's own method is ahead, so more of it is better.
-    is_ratio, metric = claim.metric in SECONDS, KNOWN.get(claim.metric_here or "")
-    higher_is_better = is_ratio or (metric.higher_is_better if metric else claim.metric not in LESS_IS_BETTER)
-    if claim.unit == "fraction" and is_answered(claim):  # more of a probability is no better than less
-        higher_is_better = measured.compared < judged[0].value
-    widest = None if claim.class_rate or is_ratio else WIDEST.get(claim.unit)
-    return judge_figure(judged[0], interval, higher_is_better, widest)
+Found = tuple[Measurement | None, Measurement | None, str | None]
+
+
+class _Evidence:
+    """What is there on each claim: measured in a results folder, and recorded."""
+
+    def __init__(self, home: Path, claims: Mapping[str, Claim]) -> None:
+        self.records, self._claims = read_measured(), claims
+        self._results = FaithfulRuns(home)
+        self._known: dict[str, Found] = {}
+
+    def of(self, claim: Claim) -> Found:
+        """Return what is fresh, what is recorded, and why there is nothing fresh where its files are gone."""
+        if claim.id not in self._known:
+            self._known[claim.id] = self._find(claim)
+        return self._known[claim.id]
+
+    def _find(self, claim: Claim) -> Found:
+        fresh, missing, record = None, None, self.records.get(claim.id)
+        try:
+            fresh = self._results.measure(claim, self._claims)
+            if fresh and record:
+                fresh = with_recorded(fresh, record)
+        except (InputError, CellError, OSError) as error:  # its predictions are gone
+            missing = " ".join(str(error).split())
+        return fresh, _recorded(claim, record, self._claims) if record else None, missing
+
+    def best(self, claim: Claim) -> Measurement | None:
+        """Return what a claim is judged by, the fresh before the recorded."""
+        fresh, recorded, _ = self.of(claim)
+        return fresh or recorded
 
 
 def _ceilings(home: Path, dataset: str) -> Mapping[str, float]:
@@ -172,19 +181,6 @@ def _ceilings(home: Path, dataset: str) -> Mapping[str, float]:
         return dict(store.open(reference).json("audit")["ceilings"])
     except (CellError, OSError):
         return {}
-
-
-def _impossible(claim: Claim, ceilings: Mapping[str, float]) -> str | None:
-    metric = claim.metric_here
-    if claim.printed is None or metric is None or metric not in ceilings:
-        return None
-    ceiling = claim.scale * ceilings[metric]
-    if not beyond_ceiling(claim.printed, ceiling, KNOWN[metric].higher_is_better):
-        return None
-    side = "at most" if KNOWN[metric].higher_is_better else "at least"
-    return (
-        f"{metric} is {side} {ceiling:.2f} on the test documents of {claim.dataset_here}, whatever the method"
-    )
 
 
 def _missing(claim: Claim) -> str:
@@ -244,7 +240,7 @@ def _needed(claim: Claim) -> list[str]:
     if claim.obstacle or claim.dataset_here is None:
         return []
     if claim.class_rate:
-        needed = [claim.method, BAG_OF_WORDS]
+        needed = [claim.method]
     elif claim.metric in SECONDS:
         judged = published(claim, {other.id: other for other in read_claims()})
         needed = [claim.method, judged[1]] if judged and judged[1] else []
@@ -263,20 +259,31 @@ def read_measured() -> dict[str, dict[str, str]]:
         return {row["id"]: row for row in csv.DictReader(stream)}
 
 
-def _recorded(row: Mapping[str, str]) -> Measurement:
+def _recorded(claim: Claim, row: Mapping[str, str], claims: Mapping[str, Claim]) -> Measurement:
     numbers = {name: float(row[name]) if row[name] else None for name in ("value", "compared", "low", "high")}
+    judged = published(claim, claims)
+    is_once = judged is not None and judged[1] is not None and not is_timed_apart(claim, judged[1])
+    if is_once or row["basis"].startswith(
+        "difference"
+    ):  # the rate of a class was once recorded as a difference
+        numbers |= {"low": None, "high": None}
+    if claim.class_rate:
+        numbers["compared"] = numbers["value"]
+    each = {int(seed): value for seed, value in json.loads(row["each"] or "{}").items()}
     pairs = [Comparison(*pair) for pair in json.loads(row["comparisons"] or "[]")]
-    return Measurement(row["basis"], **numbers, comparisons=pairs)  # type: ignore[arg-type]
+    return Measurement(row["basis"], **numbers, comparisons=pairs, each=each)  # type: ignore[arg-type]
 
 
 def record(home: Path, entries: Iterable[LedgerEntry]) -> int:
     """Write every fresh figure into measured.csv, in place of the claim's older row, and return how many there were.
 
-    Raises InputError where the file cannot be written.
+    Raises InputError where the file cannot be written, and for code that no commit has.
     """
-    records = read_measured()
+    records, commit = read_measured(), committed(MEASURED)
     fresh = [entry for entry in entries if entry.fresh]
-    records |= {entry.claim.id: _record(home, entry.claim, entry.fresh) for entry in fresh if entry.fresh}
+    records |= {
+        entry.claim.id: _record(home, entry.claim, entry.fresh, commit) for entry in fresh if entry.fresh
+    }
     order = {claim.id: place for place, claim in enumerate(read_claims())}
     temporary = MEASURED.with_name(f".{MEASURED.name}.{os.getpid()}")
     try:
@@ -292,7 +299,7 @@ def record(home: Path, entries: Iterable[LedgerEntry]) -> int:
     return len(fresh)
 
 
-def _record(home: Path, claim: Claim, found: Measurement) -> dict[str, str]:
+def _record(home: Path, claim: Claim, found: Measurement, commit: str) -> dict[str, str]:
 
     def text(value: float | None) -> str:
         return "" if value is None else repr(round(value, 6))
@@ -328,7 +335,7 @@ def _record(home: Path, claim: Claim, found: Measurement) -> dict[str, str]:
         "cells": " ".join(row["key"][:12] for row in rows),
         "runs": " ".join(row["run_id"] or "-" for row in rows),
         "data_sha256": " ".join(f"{name}={digest}" for name, digest in sorted(digests.items())),
-        "commit": git_commit(),
+        "commit": commit,
         "hardware": "; ".join(dict.fromkeys(row.get("hardware", here) for row in rows)),
         "command": _command(claim, f"{options} --record"),
         "recorded": datetime.now(UTC).strftime("%Y-%m-%d"),

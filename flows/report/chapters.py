@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from textbench.evaluation.claims.verdicts import KINDS
-from textbench.flows.referee.held import counts, held
+from textbench.flows.referee.held import counts, headlines, held, totals
 from textbench.flows.referee.ledger import LedgerEntry
 from textbench.flows.report import (
     audits,
@@ -302,15 +301,14 @@ def _cost_answer(board: Board) -> str | None:
 
 
 def _papers(entries: Sequence[LedgerEntry], remade: Sequence[exhibits.Shown]) -> Chapter:
-    n_of = Counter(entry.verdict.kind for entry in entries)
-    listed = ", ".join(f"{n_of[kind]} {kind}" for kind in KINDS if n_of[kind])
     n_here, n_kept = (sum(bool(getattr(e, which)) for e in entries) for which in ("fresh", "recorded"))
-    answer = [f"Of {len(entries)} published figures and sentences: {listed}."]
+    answer = totals(entries)
     lines = [f"{n_here} were measured in this results folder, {n_kept} are recorded in the repository."]
     sections = [
         Section(
             "verdict-counts",
             "Verdicts",
+            points=headlines(entries),
             figures=[charts.verdicts(counts(entries))],
             tables=[papers.verdict_counts(entries)],
         )

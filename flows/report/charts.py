@@ -141,15 +141,18 @@ def ranks(found: Ranking, name: str, title: str) -> Figure:
 
 
 def verdicts(counts: Counts) -> Figure:
-    """Draw how many claims of each paper have each verdict."""
-    name, title = "fig-verdicts", "Verdicts on the published figures, by paper"
+    """Draw how many claims of each paper have each verdict, and how many rates of single classes."""
+    name, title = (
+        "fig-verdicts",
+        "Verdicts on the published figures, by paper, and on the rates of single classes",
+    )
     with drawn(counts, 1.3 * style.WIDTH) as figure:
         words = "; ".join(
             f"{paper}: {', '.join(f'{found.get(kind, 0)} {kind}' for kind in KINDS)}"
             for paper, found in counts.items()
         )
         svg = style.inline(figure, name, title, f"{words}.")
-    rule = "The rule is evaluation/claims/verdicts.py; the table says what each means."
+    rule = "The rule is docs/verdicts.md; the table says what each means."
     return Figure(name, f"{title}. {rule}", svg)
 
 
@@ -163,6 +166,7 @@ def held(found: Sequence[Held], name: str, title: str) -> Figure:
         svg = style.inline(figure, name, title, f"{words}.")
     return Figure(
         name,
-        f"{title}. Square: published; dot: measured, with its 95 % interval; at the right the verdict by rule.",
+        f"{title}. Square: published; dot: measured, with the 95 % interval of our figure; "
+        "at the right the verdict by rule.",
         svg,
     )

@@ -1,40 +1,48 @@
 """Chapter four: what the papers claimed, what was measured, here or as the repository records it, and the verdicts."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from textbench.evaluation.claims.verdicts import KINDS, Kind
-from textbench.flows.referee.held import counts
+from textbench.flows.referee.held import CLASSES, counts
 from textbench.flows.referee.ledger import LedgerEntry
 from textbench.flows.referee.measurement import Measurement
 from textbench.flows.tables.table import EMPTY, LOCAL, NOTHING, RECORDED, Datum, Table, number
 from textbench.tasks.words import counted
 
 MEANING: dict[Kind, str] = {
-    "reproduced": "the published figure, as rounded, lies in the measured interval",
-    "better than published": "outside of the interval, and the measured figure is better",
-    "not reproduced": "outside of the interval, and the measured figure is worse",
-    "undecided": "the interval is wide, or there is none",
+    "reproduced": "the published figure, as rounded, lies where a repetition may lie",
+    "better than published": "it lies outside, and the measured figure is better",
+    "not reproduced": "it lies outside, and the measured figure is worse",
+    "undecided": "settings are not stated, or the interval is wide, or there is none",
     "impossible": "beyond what the test documents allow, whatever the method",
     "suspect": "the paper contradicts itself",
-    "not runnable": "data licensed or lost, or nothing here implements the method",
+    "not runnable": "data licensed or lost, or the method unwritten here",
     "not yet run": "it could be measured, and was not",
 }
 
 
 def verdict_counts(entries: Sequence[LedgerEntry]) -> Table:
-    """Return how many claims of each paper have each verdict."""
+    """Return how many claims of each paper have each verdict, and apart from them how many rates of classes."""
     found = counts(entries)
-    headings = [(name, name) for name in ("verdict", *found, "all", "meaning")]
+    rates = found.pop(CLASSES, Counter())
+    headings = [(name, name) for name in ("verdict", *found, "all", CLASSES, "meaning")]
     rows = []
     for kind in KINDS:
         of_kind = [of_paper[kind] for of_paper in found.values()]
         n = sum(of_kind)
         rows.append(
-            [Datum(kind), *map(_count, of_kind), Datum(str(n), n, is_strong=True), Datum(MEANING[kind])]
+            [
+                Datum(kind),
+                *map(_count, of_kind),
+                Datum(str(n), n, is_strong=True),
+                _count(rates[kind]),
+                Datum(MEANING[kind]),
+            ]
         )
-    totals = [*(of_paper.total() for of_paper in found.values()), len(entries)]
-    rows.append([Datum("all"), *map(_count, totals), EMPTY])
-    note = "The rule of the verdicts is a page of its own, evaluation/claims/verdicts.py; nothing is judged by hand."
+    of_all = [of_paper.total() for of_paper in found.values()]
+    rows.append([Datum("all"), *map(_count, [*of_all, sum(of_all), rates.total()]), EMPTY])
+    note = "The rule of the verdicts is a page of its own, docs/verdicts.md; nothing is judged by hand."
     return Table("verdicts", "Verdicts on the published figures", headings, rows, note)
 
 
@@ -49,9 +57,8 @@ def ledger(entries: Sequence[LedgerEntry]) -> Table:
         ("high", "to"), ("basis", "interval over"), ("source", "whose"), ("verdict", "verdict"), ("reason", "reason"),
     ]  # fmt: skip
     note = (
-        "Percent unless the claim says otherwise. Where the interval is of a difference or a "
-        "ratio, it stands beside that: "
-        "“interval over” says which. A claim that orders methods has pairs instead of a figure."
+        "Percent unless the claim says otherwise. The interval is of our own figure, over what “interval over” says; "
+        "where a repetition may lie is in the reason. A claim that orders methods has pairs instead of a figure."
     )
     rows = [_line(entry) for entry in entries]
     return Table(

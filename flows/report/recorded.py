@@ -17,8 +17,9 @@ from typing import Any
 from textbench.evaluation.claims.published import PROBES, read_claims
 from textbench.flows.plan.corpora import newest
 from textbench.flows.plan.request import Request
+from textbench.flows.referee import recorded_audits
 from textbench.flows.referee.held import PLAIN
-from textbench.flows.referee.ledger import hardware_here, read_measured
+from textbench.flows.referee.ledger import MEASURED, hardware_here, read_measured
 from textbench.flows.report.evidence import Evidence, known, published_name
 from textbench.flows.report.provenance import SHORT, digests, settings
 from textbench.flows.results.method_names import explained, marked, uses_labels
@@ -27,7 +28,7 @@ from textbench.flows.results.summary import Summary, summarise
 from textbench.flows.tables.table import RECORDED, Datum, Table, code
 from textbench.tasks import InputError, catalogue
 from textbench.tasks.storage.definitions import PROJECT
-from textbench.tasks.tracking.tracker import git_commit
+from textbench.tasks.tracking.tracker import committed
 
 FILE = PROJECT / "evaluation" / "leaderboards.csv"
 PLACE = ("dataset", "protocol", "paper", "method", "probe", "trials")  # what tells one line from another
@@ -163,14 +164,15 @@ def record(evidence: Evidence) -> int:
     """Write the local leaderboards into leaderboards.csv, in place of older lines; return how many lines.
 
     Only data sets and methods of the catalogue, under their protocols' own rules, are recorded. Raises InputError
-    where the file cannot be written.
+    where the file cannot be written, and for code that no commit has.
     """
+    commit = committed(FILE, MEASURED, recorded_audits.FILE)
     rows = {tuple(row[name] for name in PLACE): row for row in read()}
     n_new = 0
     rows_here = newest(row for row in evidence.rows if _is_ours(row))
     for summary in summarise(rows_here):
         own = sorted((row for row in rows_here if summary.holds(row)), key=lambda row: row["seed"])
-        line = _record(evidence, summary, own)
+        line = _record(evidence, summary, own, commit)
         rows[tuple(line[name] for name in PLACE)] = line
         n_new += 1
     temporary = FILE.with_name(f".{FILE.name}.{os.getpid()}")
@@ -194,7 +196,9 @@ def _is_ours(row: Mapping[str, Any]) -> bool:
     return bool(published_name(row)) and is_method and not any(others)
 
 
-def _record(evidence: Evidence, summary: Summary, own: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+def _record(
+    evidence: Evidence, summary: Summary, own: Sequence[Mapping[str, Any]], commit: str
+) -> dict[str, str]:
     first = own[0]
     corpus = known(evidence.home, first).corpus or {"sha256": {}}
     half_widths = {name: half for name, half in summary.half_width.items() if not math.isnan(half)}
@@ -214,7 +218,7 @@ def _record(evidence: Evidence, summary: Summary, own: Sequence[Mapping[str, Any
         "params": settings(own),
         "data_sha256": " ".join(f"{name}={digest}" for name, digest in sorted(corpus["sha256"].items())),
         "cells": " ".join(row["key"][:SHORT] for row in own),
-        "commit": git_commit(),
+        "commit": commit,
         "hardware": hardware_here(),
         "command": command_of(Request(**first["request"])),
         "recorded": datetime.now(UTC).strftime("%Y-%m-%d"),

@@ -27,6 +27,7 @@ from textbench.tasks.tracking.mlflow_server import (
     require_database,
 )
 from textbench.tasks.tracking.settings import read_settings_file, shown
+from textbench.tasks.words import counted
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -40,6 +41,7 @@ CORPUS_TAG = "corpus."  # and what tells the documents from others: `tasks.corpu
 KIND_TAG = "kind"  # of what is no cell of a sweep
 RETRIEVAL = "retrieval"  # the kind of rankings
 REPORTS = "textbench-reports"  # the experiment of reports and suites: what is made of runs
+CHANGED = "+changes"  # behind a commit from which files differ
 MAX_KEY = 200  # letters of a file's name in a tag; MLflow takes 250 in all
 Tags = Mapping[str, str]
 Points = Mapping[tuple[str, int], float]
@@ -469,8 +471,29 @@ def data_tag(file: str) -> str:
 def git_commit() -> str:
     """Return the project's commit, with "+changes" when files differ from it, or "unknown" outside a checkout."""
     try:
-        command = ["git", "-C", str(PROJECT), "describe"]
-        command += ["--always", "--abbrev=40", "--dirty=+changes", "--exclude=*"]
-        return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
+        return _git("describe", "--always", "--abbrev=40", f"--dirty={CHANGED}", "--exclude=*")
     except (OSError, subprocess.SubprocessError):
         return "unknown"
+
+
+def committed(*records: Path) -> str:
+    """Return the project's commit for a record of what its code computed; the records themselves may differ from it.
+
+    Raises InputError outside a checkout, and where a file differs from the commit or is not in it.
+    """
+    try:
+        changed = _git("status", "--porcelain", "--", ".", *(f":(exclude){path}" for path in records))
+    except (OSError, subprocess.SubprocessError) as error:
+        raise InputError("a figure is recorded with its commit, and this is no checkout of git") from error
+    if changed:
+        lines = changed.splitlines()
+        raise InputError(
+            f"a figure is recorded with its commit; commit what differs first: {counted(len(lines), 'file')}, "
+            f"such as {lines[0][3:]}"
+        )
+    return git_commit().removesuffix(CHANGED)
+
+
+def _git(*words: str) -> str:
+    command = ["git", "-C", str(PROJECT), *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.rstrip()
