@@ -3,6 +3,7 @@
 Below stands what became of each paper's headline figures.
 """
 
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +21,7 @@ def drawn(counts: Counts, width: float, headlines: Sequence[str] = ()) -> Iterat
     """Give a figure of so many inches with the counts in it, and the headlines as lines below."""
     most = max((count for of_paper in counts.values() for count in of_paper.values()), default=1)
     options = {"ncols": len(counts), "sharey": True, "squeeze": False}
-    height = 0.24 * len(KINDS) + 0.4 + LINE * (len(headlines) + 1) * bool(headlines)
+    height = 0.24 * len(KINDS) + 0.5 + LINE * (len(headlines) + 1) * bool(headlines)
     with style.canvas(height, width, **options) as (figure, axes):
         for axis, (paper, of_paper) in zip(axes[0], counts.items(), strict=True):
             found = [of_paper.get(kind, 0) for kind in KINDS]
@@ -30,7 +31,7 @@ def drawn(counts: Counts, width: float, headlines: Sequence[str] = ()) -> Iterat
             style.name_lines(axis, KINDS)
             style.strip(axis)
             axis.set(xlim=(0, 1.3 * most), xticks=[])
-            axis.set_title(paper, fontsize=9)
+            axis.set_title(textwrap.fill(paper, 16), fontsize=9)
         if headlines:
             figure.supxlabel("\n".join(headlines), x=0.01, ha="left", fontsize=8)
         yield figure
