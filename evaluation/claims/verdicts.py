@@ -27,7 +27,7 @@ against it where one is significantly better.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Literal, get_args
 
@@ -40,15 +40,6 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 WIDEST = {"percent": 1.0, "fraction": 0.01, "labels": 1.0, "log": 1.0}
 LEVEL = 0.05
 ROUNDING = 1e-9  # of floating point, so that 84.6 + 0.05 meets 84.65
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """A verdict and, in one line, what it rests on; `algebra` is how the interval came about, a line a step."""
-
-    kind: Kind
-    reason: str
-    algebra: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,6 +62,20 @@ class Interval:
 
 
 @dataclass(frozen=True)
+class Verdict:
+    """A verdict and, in one line, what it rests on.
+
+    `allowed` is where a repetition may lie, in the claim's unit (None: it was not judged by an interval), and `algebra`
+    how that came about, a line a step.
+    """
+
+    kind: Kind
+    reason: str
+    allowed: Interval | None = None
+    algebra: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Comparison:
     """One pair of an ordering: how far the method claimed to be better is ahead, and the corrected p.
 
@@ -90,7 +95,7 @@ def judge_figure(
 ) -> Verdict:
     """Judge a published figure by where a repetition may lie, both in the claim's unit; `widest` bounds the half-width.
 
-    Returns the verdict.
+    Returns the verdict: undecided where nothing tells where it may lie (nan).
     """
     if math.isnan(allowed.half_width):
         return Verdict("undecided", f"{allowed.value:.4g} has no interval")
@@ -99,14 +104,12 @@ def judge_figure(
         reach += f" [{allowed.low:.4g}, {allowed.high:.4g}]"
     if allowed.low <= published.high + ROUNDING and published.low <= allowed.high + ROUNDING:
         if widest is not None and allowed.half_width > max(widest, published.half_width) + ROUNDING:
-            return Verdict(
-                "undecided",
-                f"{published.value:.4g} lies in {reach}, which is wider than {widest:g} to each side",
-            )
-        return Verdict("reproduced", f"{published.value:.4g} as printed meets {reach}")
+            reason = f"{published.value:.4g} lies in {reach}, which is wider than {widest:g} to each side"
+            return Verdict("undecided", reason, allowed)
+        return Verdict("reproduced", f"{published.value:.4g} as printed meets {reach}", allowed)
     is_better = (allowed.value > published.value) == higher_is_better
     kind: Kind = "better than published" if is_better else "not reproduced"
-    return Verdict(kind, f"{published.value:.4g} lies outside {reach}")
+    return Verdict(kind, f"{published.value:.4g} lies outside {reach}", allowed)
 
 
 def judge_order(comparisons: Sequence[Comparison]) -> Verdict:
@@ -158,11 +161,16 @@ def settle(
     """Return the first verdict that applies, given the reasons for those that do."""
     also = f"; measured: {measured.kind}, {measured.reason}" if measured else ""
     if impossible:
-        return Verdict("impossible", impossible + also)
+        return _instead(measured, Verdict("impossible", impossible + also))
     if suspect:
-        return Verdict("suspect", suspect + also)
+        return _instead(measured, Verdict("suspect", suspect + also))
     if measured:
         return measured
     if not_runnable:
         return Verdict("not runnable", not_runnable)
     return Verdict("not yet run", missing)
+
+
+def _instead(measured: Verdict | None, verdict: Verdict) -> Verdict:
+    """Return a verdict with the interval of what was measured all the same."""
+    return replace(verdict, allowed=measured.allowed, algebra=measured.algebra) if measured else verdict

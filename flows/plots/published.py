@@ -10,7 +10,7 @@ from textbench.flows.plots import style
 
 @dataclass(frozen=True)
 class Held:
-    """A published figure beside the measured one, both in percent."""
+    """A published figure beside the measured one, both in percent; what lies between low and high its caption says."""
 
     label: str
     published: float

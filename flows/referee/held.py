@@ -6,6 +6,7 @@ with another (`Claim.twin`) is not counted beside it.
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from textbench.evaluation.claims.published import HEADLINES
 from textbench.evaluation.claims.verdicts import KINDS, Kind
@@ -21,7 +22,7 @@ PLAIN = ("seeds", "documents")  # a figure judged as it is, not as a difference 
 def held(entries: Sequence[LedgerEntry]) -> dict[tuple[str, ...], list[Held]]:
     """Return the methods' figures in percent that were measured as they were published.
 
-    They go by paper, place in it, data set and metric, as people read it.
+    They go by paper, place in it, data set and metric, as people read it, each between where a repetition may lie.
     """
     found: dict[tuple[str, ...], list[Held]] = {}
     for entry in entries:
@@ -33,12 +34,14 @@ def held(entries: Sequence[LedgerEntry]) -> dict[tuple[str, ...], list[Held]]:
         if one := beside(claim.method, entry, measured):
             metric = HEADINGS.get(claim.metric_here or "", claim.metric)
             place = (claim.paper, claim.place, claim.dataset_here or claim.dataset, metric)
-            found.setdefault(place, []).append(one)
+            reach = entry.verdict.allowed
+            low, high = (reach.low, reach.high) if reach else (None, None)
+            found.setdefault(place, []).append(replace(one, low=low, high=high))
     return found
 
 
 def beside(label: str, entry: LedgerEntry, measured: Measurement | None) -> Held | None:
-    """Return a claim's figure beside what was measured; None where either has none."""
+    """Return a claim's figure beside what was measured, with its own interval; None where either has none."""
     printed = entry.claim.printed
     if printed is None or measured is None or measured.value is None:
         return None

@@ -46,9 +46,8 @@ def _judge_figure(claim: Claim, found: Measurement, claims: Mapping[str, Claim])
         )
     allowed, is_ratio = allowed_by(claim, found), claim.metric in SECONDS
     if math.isnan(allowed.interval.half_width):
-        return Verdict(
-            "undecided", f"{found.compared:.4g} has no interval: {allowed.algebra[-1]}", allowed.algebra
-        )
+        reason = f"{found.compared:.4g} has no interval: {allowed.algebra[-1]}"
+        return Verdict("undecided", reason, algebra=allowed.algebra)
     # A ratio says how far the paper's own method is ahead, so more of it is better.
     metric = KNOWN.get(claim.metric_here or "")
     higher_is_better = is_ratio or (metric.higher_is_better if metric else claim.metric not in LESS_IS_BETTER)

@@ -166,7 +166,7 @@ def held(found: Sequence[Held], name: str, title: str) -> Figure:
         svg = style.inline(figure, name, title, f"{words}.")
     return Figure(
         name,
-        f"{title}. Square: published; dot: measured, with the 95 % interval of our figure; "
+        f"{title}. Square: published; dot: measured, with where a repetition may lie; "
         "at the right the verdict by rule.",
         svg,
     )

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from textbench.evaluation.claims.verdicts import KINDS, Kind
+from textbench.evaluation.claims.verdicts import KINDS, Interval, Kind
 from textbench.flows.referee.held import CLASSES, counts
 from textbench.flows.referee.ledger import LedgerEntry
 from textbench.flows.referee.measurement import Measurement
@@ -20,6 +20,9 @@ MEANING: dict[Kind, str] = {
     "not runnable": "data licensed or lost, or the method unwritten here",
     "not yet run": "it could be measured, and was not",
 }
+
+
+BASES = {"seeds": "mean over seeds", "documents": "no chance in it"}
 
 
 def verdict_counts(entries: Sequence[LedgerEntry]) -> Table:
@@ -54,11 +57,12 @@ def ledger(entries: Sequence[LedgerEntry]) -> Table:
     """Return every claim beside what was measured, and its verdict with the reason."""
     headings = [
         ("id", "claim"), ("paper", "paper"), ("published", "published"), ("measured", "measured"), ("low", "from"),
-        ("high", "to"), ("basis", "interval over"), ("source", "whose"), ("verdict", "verdict"), ("reason", "reason"),
+        ("high", "to"), ("basis", "what was measured"), ("source", "whose"), ("verdict", "verdict"),
+        ("reason", "reason"),
     ]  # fmt: skip
     note = (
-        "Percent unless the claim says otherwise. The interval is of our own figure, over what “interval over” says; "
-        "where a repetition may lie is in the reason. A claim that orders methods has pairs instead of a figure."
+        "Percent unless the claim says otherwise. A repetition of what was measured may lie between the two columns "
+        "beside it. A claim that orders methods has pairs instead of a figure."
     )
     rows = [_line(entry) for entry in entries]
     return Table(
@@ -77,16 +81,17 @@ def _line(entry: LedgerEntry) -> list[Datum]:
         Datum(said, claim.id, link=link),
         Datum(claim.paper),
         Datum(claim.text, printed.value) if printed else Datum("an order", ""),
-        *_measured(found),
+        *_measured(found, entry.verdict.allowed),
         Datum(source or "-", source),
         Datum(entry.verdict.kind, is_strong=True),
         Datum(entry.verdict.reason),
     ]
 
 
-def _measured(found: Measurement | None) -> list[Datum]:
+def _measured(found: Measurement | None, allowed: Interval | None) -> list[Datum]:
     if found is None:
         return [NOTHING] * 4
     if found.comparisons:
         return [Datum(counted(len(found.comparisons), "pair"), ""), NOTHING, NOTHING, Datum("paired tests")]
-    return [*(number(value) for value in (found.value, found.low, found.high)), Datum(found.basis)]
+    ends = (allowed.low, allowed.high) if allowed else (None, None)
+    return [*(number(value) for value in (found.value, *ends)), Datum(BASES.get(found.basis, found.basis))]
