@@ -28,11 +28,8 @@ def printed(value: float, half: float = 0.05) -> Interval:
         (printed(84.6), Interval(85.2, 84.66, 85.74), "better than published"),
         (printed(84.6), Interval(84.6, 83.6, 85.6), "reproduced"),  # exactly one point to each side
         (printed(84.6), Interval(84.6, 83.5, 85.7), "undecided"),
-        (
-            printed(80.0, 5.0),
-            Interval(83.0, 81.5, 84.5),
-            "reproduced",
-        ),  # no wider than the print is rounded by
+        # No wider than the print is rounded by.
+        (printed(80.0, 5.0), Interval(83.0, 81.5, 84.5), "reproduced"),
         (printed(80.0, 5.0), Interval(83.0, 77.9, 88.1), "undecided"),
         # Without chance only rounding is granted.
         (printed(79.7), Interval(79.65, 79.65, 79.65), "reproduced"),

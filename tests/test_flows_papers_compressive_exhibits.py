@@ -181,7 +181,7 @@ def test_figure_2_is_judged_in_pairs_once_it_is_whole(home: Path) -> None:
         assert comparison.difference == pytest.approx(gap)
     verdict = judge(claim, found, CLAIMS)
     assert verdict is not None and verdict.kind in ("undecided", "not reproduced")
-    record = _record(home, claim, found)
+    record = _record(home, claim, found, "0" * 40)
     assert record["command"] == "textbench run compressive" and record["data_sha256"].startswith("made.tar=")
 
 

@@ -335,8 +335,8 @@ def test_pictures_are_drawn_alike_each_time(shown: dict[str, Exhibit], tmp_path:
     ("id_", "value", "kind"),
     [
         ("section-4.3/gmm/umass-coherence@10", -73.5, "undecided"),  # of two runs, which are far apart
-        ("section-4.3/lda/umass-coherence@10", -115.0, "not reproduced"),
-        ("table-4/gmm/umass-coherence@10:image", -102.0, "not reproduced"),
+        ("section-4.3/lda/umass-coherence@10", -115.0, "undecided"),  # nobody says which LDA
+        ("table-4/gmm/umass-coherence@10:image", -102.0, "undecided"),  # a third run may have -67.16
         # More of a probability is no better than less.
         ("table-5/gmm/p-cluster-given-word:subject:1", 0.905, "not reproduced"),
     ],

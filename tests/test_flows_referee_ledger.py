@@ -101,7 +101,12 @@ def test_seeds_of_a_random_method_say_where_a_published_one_may_lie(tmp_path: Pa
     assert list(found.fresh.each.items()) == [(0, 81.0), (1, pytest.approx(81.2)), (2, pytest.approx(81.4))]
     assert [row["seed"] for row in found.fresh.rows] == [0, 1, 2]
     record(tmp_path, [found])
-    assert entry(tmp_path / "empty", AVERAGES).verdict == found.verdict
+    again = entry(tmp_path / "empty", AVERAGES).verdict
+    assert (again.kind, again.reason, again.algebra) == (
+        found.verdict.kind,
+        found.verdict.reason,
+        found.verdict.algebra,
+    )
 
 
 def test_one_seed_of_a_random_method_decides_nothing(tmp_path: Path) -> None:
@@ -447,7 +452,7 @@ def test_a_claim_is_explained_in_full(tmp_path: Path, monkeypatch: pytest.Monkey
         assert part in text
     assert f"{found.fresh.value:.6g}" in text  # type: ignore[union-attr]
     (row,) = [json.loads(line) for line in run(id_, "--explain", "--json").splitlines()]
-    assert list(row["explanation"]) == ["published", "protocol", "measured here", "interval", "verdict"]
+    assert list(row["explanation"])[:5] == ["published", "protocol", "measured here", "interval", "verdict"]
     notes = " ".join(run("cfl-2013/table-1/20newsgroups/naive-bayes", "--explain").split())
     assert "binary features with alpha 0.1: 82, worth +4.2" in notes
 

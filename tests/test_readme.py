@@ -64,9 +64,8 @@ def test_every_figure_on_the_papers_is_in_the_record() -> None:
 
 def test_the_verdicts_are_those_of_the_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As `textbench claims` prints them last: headline figures, then figures and sentences, then rates of classes."""
-    monkeypatch.setattr(
-        "textbench.tasks.sources.archives.are_here", lambda files: False
-    )  # ceilings as recorded
+    # Ceilings are those recorded.
+    monkeypatch.setattr("textbench.tasks.sources.archives.are_here", lambda files: False)
     entries = ledger(tmp_path, read_claims())
     lines = [*headlines(entries), *totals(entries)]
     assert "\n".join(f"- {line}" for line in lines) in README

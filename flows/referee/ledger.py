@@ -263,9 +263,8 @@ def _recorded(claim: Claim, row: Mapping[str, str], claims: Mapping[str, Claim])
     numbers = {name: float(row[name]) if row[name] else None for name in ("value", "compared", "low", "high")}
     judged = published(claim, claims)
     is_once = judged is not None and judged[1] is not None and not is_timed_apart(claim, judged[1])
-    if is_once or row["basis"].startswith(
-        "difference"
-    ):  # the rate of a class was once recorded as a difference
+    was_difference = row["basis"].startswith("difference")  # as the rate of a class was once recorded
+    if is_once or was_difference:
         numbers |= {"low": None, "high": None}
     if claim.class_rate:
         numbers["compared"] = numbers["value"]

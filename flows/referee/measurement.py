@@ -23,8 +23,8 @@ from textbench.evaluation.claims.verdicts import Comparison
 from textbench.evaluation.claims.yardstick import allowance
 from textbench.evaluation.metrics.multilabel import is_of_several_labels
 from textbench.evaluation.statistics.intervals import mean_interval
-from textbench.evaluation.statistics.significance import bootstrap, difference
-from textbench.evaluation.statistics.sufficient_statistics import SufficientStatistics, class_tally
+from textbench.evaluation.statistics.significance import Difference, bootstrap, difference
+from textbench.evaluation.statistics.sufficient_statistics import SufficientStatistics, class_tally, mean_of
 from textbench.flows.plan import papers
 from textbench.flows.plan.corpora import newest
 from textbench.flows.results.index import Index
@@ -177,17 +177,32 @@ class FaithfulRuns:
 
     def _class_rate(self, claim: Claim) -> Measurement | None:
         """The precision or recall of one class."""
-        assert claim.class_rate is not None
-        rows, (rate, name) = list(self.runs(claim).values()), claim.class_rate
+        rows = list(self.runs(claim).values())
         if not rows:
             return None
-        names = self._class_names(rows[0])
-        if name not in names:
-            raise InputError(f"{rows[0]['dataset']} has no class {name}")
-        rates = [class_tally(rate, names.index(name), *labels(self._predictions(row))) for row in rows]
+        rates = self._rates(claim, rows)
         if is_random(rows[0]["method"]):
             return over_seeds([claim.scale * one.value for one in rates], rows)
         return _bootstrapped(claim, rates[0], claim.scale * rates[0].value, rows)
+
+    def class_gain(self, claim: Claim, method: str) -> Difference | None:
+        """Return what a class's rate is above that of another method, in the paper's spelling, as a fraction.
+
+        Paired over test documents, the mean over the runs of each; None while one has no run.
+        """
+        both = [list(runs.values()) for runs in (self.runs(claim), self.runs(claim, method))]
+        if not all(both):
+            return None
+        first, second = (mean_of(self._rates(claim, rows)) for rows in both)
+        return difference(first.value - second.value, bootstrap([first, second]) @ [1, -1])
+
+    def _rates(self, claim: Claim, rows: Sequence[Row]) -> list[SufficientStatistics]:
+        assert claim.class_rate is not None
+        rate, name = claim.class_rate
+        names = self._class_names(rows[0])
+        if name not in names:
+            raise InputError(f"{rows[0]['dataset']} has no class {name}")
+        return [class_tally(rate, names.index(name), *labels(self._predictions(row))) for row in rows]
 
     def _predictions(self, row: Row) -> "pyarrow.Table":
         """Return a run's predictions; many claims read the same."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from textbench.evaluation.claims.ordering_claims import ORDERS, Sweep
-from textbench.evaluation.claims.published import METHODS, OWN, read_claims
+from textbench.evaluation.claims.published import BAG_OF_WORDS, METHODS, OWN, read_claims
 from textbench.evaluation.statistics.intervals import mean_interval
 from textbench.flows.papers import Exhibit, done
 from textbench.flows.papers.scdv import drawings, learned
@@ -29,6 +29,7 @@ from textbench.flows.papers.scdv.results import (
 from textbench.flows.plots import published
 from textbench.flows.referee.held import beside
 from textbench.flows.referee.ledger import ledger
+from textbench.flows.referee.measurement import FaithfulRuns
 from textbench.tasks import catalogue
 
 REUTERS, BASELINE = "reuters-random70", "tfidf"
@@ -123,18 +124,21 @@ def table_2(results: SuiteResults) -> Exhibit | None:
     """Each group's precision and recall of BoW and SCDV, and whether they differ."""
     rows: list[list[Any]] = []
     panels: dict[str, list[drawings.ClassGain]] = {}
+    ran = FaithfulRuns(results.home)
     for claim in claims_of("table-2"):
         entry = results.entries.get(claim.id)
         if claim.method != OWN[PAPER] or claim.class_rate is None or entry is None:
             continue
         base = results.entries[claim.id.replace("/scdv/", "/bow/")].claim
         found, printed, of_bow = entry.fresh, claim.printed, base.printed
-        if found is None or printed is None or of_bow is None:
+        if found is None or found.value is None or printed is None or of_bow is None:
             continue
-        if found.value is None or found.compared is None or found.low is None or found.high is None:
+        gain = ran.class_gain(claim, BAG_OF_WORDS)
+        if gain is None:
             continue
         rate, name = claim.class_rate
-        own = drawings.ClassGain(name, printed.value - of_bow.value, found.compared, found.low, found.high)
+        measured = (claim.scale * part for part in (gain.value, gain.low, gain.high))
+        own = drawings.ClassGain(name, printed.value - of_bow.value, *measured)
         panels.setdefault(rate, []).append(own)
         mark = "better" if own.low > 0 else "worse" if own.high < 0 else "not told apart"
         rows.append([name, rate, of_bow.value, printed.value, round(own.published, 1)])
