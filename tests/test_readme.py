@@ -67,5 +67,5 @@ def test_the_verdicts_are_those_of_the_record(tmp_path: Path, monkeypatch: pytes
     # Ceilings are those recorded.
     monkeypatch.setattr("textbench.tasks.sources.archives.are_here", lambda files: False)
     entries = ledger(tmp_path, read_claims())
-    lines = [*headlines(entries), *totals(entries)]
-    assert "\n".join(f"- {line}" for line in lines) in README
+    lines = "\n".join(f"- {line}" for line in [*headlines(entries), *totals(entries)])
+    assert lines in README, f"the README's lines on verdicts are now:\n{lines}"
