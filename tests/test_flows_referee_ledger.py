@@ -22,6 +22,7 @@ from textbench.flows.plan.cell import plan
 from textbench.flows.plan.request import Request
 from textbench.flows.referee.ledger import LedgerEntry, choose, ledger, read_measured, record, requests
 from textbench.flows.referee.measurement import Measurement
+from textbench.flows.referee.notes import notes_on
 from textbench.flows.referee.sentences import judge_sentence
 from textbench.tasks import InputError, catalogue
 
@@ -453,8 +454,10 @@ def test_a_claim_is_explained_in_full(tmp_path: Path, monkeypatch: pytest.Monkey
     assert f"{found.fresh.value:.6g}" in text  # type: ignore[union-attr]
     (row,) = [json.loads(line) for line in run(id_, "--explain", "--json").splitlines()]
     assert list(row["explanation"])[:5] == ["published", "protocol", "measured here", "interval", "verdict"]
-    notes = " ".join(run("cfl-2013/table-1/20newsgroups/naive-bayes", "--explain").split())
-    assert "binary features with alpha 0.1: 82, worth +4.2" in notes
+    noted = "cfl-2013/table-1/20newsgroups/naive-bayes/accuracy"
+    figures = [figure for note in notes_on(noted) for one in note.experiments for figure in one.figures]
+    shown = " ".join(run(noted, "--explain").split())
+    assert figures and all(str(figure) in shown for figure in figures)
 
 
 @pytest.mark.parametrize(
