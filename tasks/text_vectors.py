@@ -6,6 +6,7 @@ shape them, and found again by the text's sha256. A chunk is written as it is fu
 
 import hashlib
 import inspect
+import statistics
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -196,7 +197,7 @@ def _keep(folder: Path, digests: Sequence[bytes], vectors: "np.ndarray") -> None
 
 
 def predicted(store: "Store", vectors: Reference) -> dict[str, Any] | None:
-    """Return the seconds that making text vectors will take, and what `read_of` says of all texts; None if stored.
+    """Return the CPU seconds that making text vectors will take, and what `read_of` says of all texts; None if stored.
 
     Texts of four lengths are embedded to know how fast this machine is now. None too where the documents are not here.
     """
@@ -210,22 +211,22 @@ def predicted(store: "Store", vectors: Reference) -> dict[str, Any] | None:
     every = dict.fromkeys(text for part in PARTS for text in found.table(part, ["text"])["text"].to_pylist())
     known = _kept(_folder(store, vectors.params["made"]), store.not_before)
     texts = [text for text in every if _digest(text) not in known]
-    begun = time.perf_counter()
+    begun = time.process_time()
     pieces = encoder.ids(texts)
-    tokenizing = time.perf_counter() - begun
+    tokenizing = time.process_time() - begun
     read = encoder.n_read(np.array([len(one) for one in pieces], dtype=np.int64))
     room = encoder.max_tokens - encoder.n_special
     lengths = np.unique(np.linspace(1, room, 5).astype(int))
-    _seconds(encoder, 1)  # loads the model
-    taken = [min(_seconds(encoder, length) for _ in range(5)) for length in lengths]
+    loading = _seconds(encoder, 1)
+    taken = [statistics.fmean(_seconds(encoder, length) for _ in range(7)) for length in lengths]
     parts, rest = np.divmod(read, room)
     seconds = parts * taken[-1] + np.where(rest > 0, np.interp(rest, lengths, taken), 0.0)
-    return {"seconds": float(seconds.sum()) + 2 * tokenizing} | read_of(encoder, list(every))
+    return {"seconds": loading + float(seconds.sum()) + 2 * tokenizing} | read_of(encoder, list(every))
 
 
 def _seconds(encoder: "Encoder", n_pieces: int) -> float:
     import numpy as np
 
-    begun = time.perf_counter()
+    begun = time.process_time()
     encoder.vector(np.full(n_pieces, 100, dtype=np.int64))
-    return time.perf_counter() - begun
+    return time.process_time() - begun

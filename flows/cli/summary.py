@@ -73,8 +73,8 @@ def _embedding(found: Mapping[str, Any]) -> str:
         found["n_tokens_cut"] / max(1, found["n_tokens"]),
     )
     return (
-        f"about {found['seconds']:.0f} s to embed {found['n_documents']:,} texts of {found['n_tokens']:,} pieces, "
-        f"on one core; {100 * cut:.0f} % of the texts are cut, {100 * lost:.0f} % of the pieces not read"
+        f"about {found['seconds']:.0f} CPU seconds to embed {found['n_documents']:,} texts of {found['n_tokens']:,} "
+        f"pieces, on one core; {100 * cut:.0f} % of the texts are cut, {100 * lost:.0f} % of the pieces not read"
     )
 
 
