@@ -168,7 +168,11 @@ def test_obstacles() -> None:
 
     assert obstacle("scdv-2017/table-6/ap/lm/map").startswith("licensed: ")
     assert obstacle("dcot-2012/table-1/dmoz16/dcot/seconds").startswith("lost: ")
-    assert obstacle("scdv-2017/table-1/ntsg-1/accuracy") == "unwritten: nothing here implements NTSG-1"
+    of_topics = "unwritten: nothing here remakes the topics of LTSG"
+    assert obstacle("scdv-2017/table-4/ltsg/umass-coherence@10:image") == of_topics
+    nobody = replace(CLAIMS["scdv-2017/table-1/bow/accuracy"], method="Nobody's")
+    assert nobody.obstacle == "unwritten: nothing here implements Nobody's"
+    assert obstacle("scdv-2017/table-1/ltsg/accuracy") == ""
     assert {obstacle(id_).partition(":")[0] for id_ in CLAIMS} == {"licensed", "lost", "unwritten", ""}
     assert obstacle("scdv-2017/table-1/bow/accuracy") == ""
 

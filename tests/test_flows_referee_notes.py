@@ -5,8 +5,12 @@ from pathlib import Path
 import pytest
 
 from textbench.evaluation.claims.published import read_claims
+from textbench.evaluation.claims.verdicts import Verdict
 from textbench.flows.plan.papers import FOLDER
+from textbench.flows.referee.explanation import explain
+from textbench.flows.referee.ledger import LedgerEntry
 from textbench.flows.referee.notes import Note, notes_on, read_notes
+from textbench.flows.report.papers import origins
 from textbench.tasks import InputError
 
 NOTES = [note for path in sorted(FOLDER.glob("*/notes.yaml")) for note in read_notes(path)]
@@ -35,6 +39,21 @@ def test_notes_on_a_claim_begin_with_those_on_most() -> None:
     assert "scdv-2017/table-1/scdv" in found
     assert found == sorted(found, key=lambda about: about.count("/"))
     assert not Note("scdv-2017/table-1/scdv", "").is_about("scdv-2017/table-1/scdv2/accuracy")
+
+
+def test_where_figures_come_from_is_told() -> None:
+    """By the table of the report, of the claims that are asked for alone, and by the explanation of a claim."""
+    entries = [
+        LedgerEntry(claim, Verdict("not yet run", ""), None, None)
+        for claim in read_claims()
+        if claim.place == "table-1" and claim.method in ("WTM", "MvTM", "SCDV")
+    ]
+    told = {row[0].text: [datum.text for datum in row[1:]] for row in origins(entries).rows}
+    assert told.keys() == {"scdv-2017/table-1/wtm", "scdv-2017/table-1/mvtm"}
+    assert told["scdv-2017/table-1/mvtm"] == ["a copy of another row", "no figure of its own"]
+    of_wtm = next(entry for entry in entries if entry.claim.method == "WTM")
+    said = dict(explain(of_wtm))["note on scdv-2017/table-1/wtm"]
+    assert "certainty: reconstruction" in said and any(line.startswith("origin: copied") for line in said)
 
 
 @pytest.mark.parametrize(

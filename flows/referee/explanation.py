@@ -71,6 +71,7 @@ def _settings(params: dict[str, object]) -> str:
 
 def _note(note: Note) -> Iterator[str]:
     yield note.text
+    yield from (f"{name}: {value}" for name in ("origin", "certainty") if (value := getattr(note, name)))
     for one in note.experiments:
         yield f"{one.settings} ({one.of})"
         yield from (f"  {figure}" for figure in one.figures)

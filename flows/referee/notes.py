@@ -13,9 +13,12 @@ A paper's folder (`flows/papers/*/notes.yaml`) keeps them under a claim's id, or
         command: the command, if one makes it
         commit: that of the code that ran
 
+      origin: own run; copied from which paper; or unknown
+      certainty: how sure it is that the method here is the one that was meant, where it is not
+
 A figure has a `value`, what the change is `worth` against the figure that it departs from, or both, in the unit of
-`of`; `half_width` is half of its 95 % interval. `experiments`, `command` and `commit` may be missing. A text with a
-comma or a colon in it stands in quotes.
+`of`; `half_width` is half of its 95 % interval. All but the text may be missing of a note, and of an experiment
+`command` and `commit`. A text with a comma or a colon in it stands in quotes.
 """
 
 from dataclasses import dataclass, field
@@ -67,6 +70,8 @@ class Note:
     about: str
     text: str
     experiments: list[Experiment] = field(default_factory=list)
+    origin: str = ""
+    certainty: str = ""
 
     def is_about(self, id_: str) -> bool:
         """Tell whether it is about a claim."""

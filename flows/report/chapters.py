@@ -320,7 +320,10 @@ def _papers(entries: Sequence[LedgerEntry], remade: Sequence[exhibits.Shown]) ->
     if pictures:
         sections.append(Section("held", "Published beside measured", figures=pictures))
     sections += _exhibits(remade)
-    sections.append(Section("ledger", "The ledger", tables=[papers.ledger(entries)]))
+    origins = papers.origins(entries)
+    sections.append(
+        Section("ledger", "The ledger", tables=[papers.ledger(entries), *[origins] * bool(origins.rows)])
+    )
     return Chapter("papers", "What did the papers claim?", answer, lines, sections)
 
 

@@ -7,6 +7,7 @@ from textbench.evaluation.claims.verdicts import KINDS, Interval, Kind
 from textbench.flows.referee.held import CLASSES, counts
 from textbench.flows.referee.ledger import LedgerEntry
 from textbench.flows.referee.measurement import Measurement
+from textbench.flows.referee.notes import notes_on
 from textbench.flows.tables.table import EMPTY, LOCAL, NOTHING, RECORDED, Datum, Table, number
 from textbench.tasks.words import counted
 
@@ -68,6 +69,23 @@ def ledger(entries: Sequence[LedgerEntry]) -> Table:
     return Table(
         "claims", "Every published figure", headings, rows, note, filters=("paper", "verdict", "source")
     )
+
+
+def origins(entries: Sequence[LedgerEntry]) -> Table:
+    """Return, of the figures whose source or whose method is in doubt, what is known of both, in the ledger's notes."""
+    notes = {note.about: note for entry in entries for note in notes_on(entry.claim.id)}
+    rows = [
+        [Datum(about), Datum(note.origin or "-"), Datum(note.certainty or "-")]
+        for about, note in notes.items()
+        if note.origin or note.certainty
+    ]
+    headings = [
+        ("about", "claims"),
+        ("origin", "where the figures come from"),
+        ("certainty", "how sure the method is"),
+    ]
+    said = "What else is known of a claim: textbench claims --explain ID."
+    return Table("origins", "Where figures come from", headings, rows, said)
 
 
 def _line(entry: LedgerEntry) -> list[Datum]:
