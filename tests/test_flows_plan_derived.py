@@ -1,9 +1,6 @@
 """Pieces through the flow on real documents, the suite's order, and what is refused."""
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -11,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.commands import textbench
+from tests.commands import environment, textbench
+from tests.warm import PROJECT, Process
 from textbench.flows.cli.summary import print_plan
 from textbench.flows.plan.cell import plan
 from textbench.flows.plan.derived import MADE, plan_derived
@@ -30,8 +28,7 @@ from pathlib import Path
 from textbench.flows.cli.runner import run_flow
 from textbench.flows.plan.request import DerivedRequest
 asked, home = json.loads(sys.argv[1])
-if __name__ == "__main__":
-    run_flow(Path(home), DerivedRequest(**asked), as_json=True)
+run_flow(Path(home), DerivedRequest(**asked), as_json=True)
 """
 
 
@@ -44,11 +41,11 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def run(home: Path, request: DerivedRequest) -> list[dict[str, Any]]:
-    command = [sys.executable, "-c", RUN, json.dumps([asdict(request), str(home)])]
-    environment = {"TEXTBENCH_HOME": str(home)}
-    done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr
-    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    asked = json.dumps([asdict(request), str(home)])
+    process = Process([asked], environment(home, PROJECT, {}), PROJECT, RUN)
+    output, errors = process.communicate(timeout=600)
+    assert process.returncode == 0, errors
+    rows = [json.loads(line) for line in output.splitlines()]
     return sorted(rows, key=lambda row: (row["seed"], row["stage"]))  # they come as they end
 
 

@@ -47,19 +47,25 @@ LIBRARIES = (
     *("numba", "optuna.distributions", "rich", "sklearn.decomposition", "sklearn.metrics", "sklearn.svm"),
     *("sqlalchemy.orm", "typer", "websockets"),
 )
-SOURCE = "import sys; from tests.warm import fork; fork(int(sys.argv[1])); from textbench.flows.cli import main; main()"
+SOURCE = "import sys; from tests.warm import fork; exec(fork(int(sys.argv[1])))"
+MAIN = "from textbench.flows.cli import main; main()"
 ENVIRONMENT = dict(os.environ)  # of all tests; each may change its own
 
 
 class Process:
-    """`textbench ARGUMENTS` in this environment and folder, used as a `subprocess.Popen`; its output goes to files."""
+    """`textbench ARGUMENTS`, or other code, in this environment and folder, used as a `subprocess.Popen`.
 
-    def __init__(self, arguments: Sequence[str], environment: Mapping[str, str], folder: Path) -> None:
+    Its output goes to files.
+    """
+
+    def __init__(
+        self, arguments: Sequence[str], environment: Mapping[str, str], folder: Path, code: str = MAIN
+    ) -> None:
         asked, self._output, self._errors = (tempfile.TemporaryFile("w+", encoding="utf-8") for _ in "123")  # noqa: SIM115
         told, tell = os.pipe()
         self._told = os.fdopen(told, "rb", buffering=0)
         with asked, os.fdopen(tell, "wb"):
-            json.dump([["textbench", *arguments], dict(environment), str(folder)], asked)
+            json.dump([["textbench", *arguments], dict(environment), str(folder), code], asked)
             asked.seek(0)
             fds = [asked.fileno(), self._output.fileno(), self._errors.fileno(), tell]
             socket.send_fds(_connection(), [b"."], fds)
@@ -108,8 +114,8 @@ def _connection() -> socket.socket:
     return ours
 
 
-def fork(fd: int) -> None:
-    """Import the libraries, and return in a new process for every command that is asked for."""
+def fork(fd: int) -> str:
+    """Import the libraries, and return in a new process for every command that is asked for, with what it is to run."""
     for library in LIBRARIES:
         importlib.import_module(library)
     gc.freeze()
@@ -122,8 +128,7 @@ def fork(fd: int) -> None:
             *given, tell = fds
             if not (pid := os.fork()):
                 os.close(tell)
-                _become(*given)
-                return
+                return _become(*given)
             os.write(tell, f"{pid}\n".encode())
             code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
             os.write(tell, f"{code}\n".encode())
@@ -133,10 +138,13 @@ def fork(fd: int) -> None:
     os._exit(0)
 
 
-def _become(asked: int, output: int, errors: int) -> None:
-    """Take on the arguments, the environment and the folder that are asked for, and write to these files."""
+def _become(asked: int, output: int, errors: int) -> str:
+    """Take on the arguments, the environment and the folder that are asked for, write to these files.
+
+    Return what is to be run.
+    """
     with os.fdopen(asked) as stream:
-        sys.argv, environment, folder = json.load(stream)
+        sys.argv, environment, folder, code = json.load(stream)
     for fd, stream_fd in ((output, 1), (errors, 2)):
         os.dup2(fd, stream_fd)
         os.close(fd)
@@ -147,6 +155,7 @@ def _become(asked: int, output: int, errors: int) -> None:
     with contextlib.suppress(ImportError):
         importlib.import_module("sitecustomize")  # as an interpreter that starts
     _fork_server()
+    return str(code)
 
 
 def _fork_server() -> None:
