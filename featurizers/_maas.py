@@ -160,7 +160,7 @@ def rating_masses(X: sp.csr_matrix, ratings: np.ndarray) -> np.ndarray:
 
 
 def of_ratings(words: WordVectors, masses: np.ndarray) -> tuple[float, WordVectors]:
-    """Return -sum_w (masses_0w log p(0 | w) + masses_1w log p(1 | w)) and its gradient; masses: (2, n_words)."""
+    """Return -sum_w (masses_0w log p(0 | w) + masses_1w log p(1 | w)) and its gradient; masses: two of (n_words,)."""
     u = words.R.astype(np.float64) @ words.psi + words.b_c
     value = -float(masses[0] @ log_expit(-u) + masses[1] @ log_expit(u))
     slope = masses.sum(axis=0) * expit(u) - masses[1]

@@ -33,7 +33,7 @@ ACCEPTS = {
     "n_layers": "[1, inf)",
     "noise": "[0, 1)",
     "noise_above": "[0, 1)",
-    "activation": tuple(ACTIVATIONS),
+    "activation": ("relu", "sigmoid"),
     "learning_rate": "(0, inf)",
     "n_epochs": "[1, inf)",
 }
