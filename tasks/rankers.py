@@ -8,10 +8,7 @@ from typing import Any
 from textbench.tasks import InputError, catalogue
 
 # Rankers that stand on a representation are not asked for by their own names.
-DENSE, SENTENCES = (
-    "dense",
-    "sentence",
-)  # the cosine of sentence embeddings, by the name that retrieval has for it
+DENSE, SENTENCES = "dense", "sentence"  # by cosine, and the method whose embeddings it ranks by
 COSINE, MIXED, SOFTMAX = "cosine", {"lm": "lm_features", "mb": "mb_features"}, "lm_pv"
 SOFTMAX_NAME, SOFTMAX_METHOD = "lm+pv", "pv-dbow"
 # SCDV (EMNLP 2017), section 4.5: what its retrieval changes in the method's defaults.
