@@ -14,6 +14,7 @@ from textbench.flows.plots.published import Held
 from textbench.flows.referee.ledger import LedgerEntry
 from textbench.flows.referee.measurement import Measurement
 from textbench.flows.results.metric_names import HEADINGS
+from textbench.tasks.words import counted
 
 CLASSES = "rates of classes"
 PLAIN = ("seeds", "documents")  # a figure judged as it is, not as a difference or a ratio
@@ -65,10 +66,13 @@ def totals(entries: Sequence[LedgerEntry]) -> list[str]:
     found = counts(entries)
     rates = found.pop(CLASSES, Counter())
     lines = []
-    for name, of_kind in (("claims", sum(found.values(), Counter())), (CLASSES, rates)):
+    for nouns, of_kind in (
+        (("claim",), sum(found.values(), Counter())),
+        (("rate of a class", CLASSES), rates),
+    ):
         if of_kind:
             listed = ", ".join(f"{of_kind[kind]} {kind}" for kind in KINDS if of_kind[kind])
-            lines.append(f"{of_kind.total()} {name}: {listed}.")
+            lines.append(f"{counted(of_kind.total(), *nouns)}: {listed}.")
     return lines
 
 
