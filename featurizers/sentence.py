@@ -90,18 +90,20 @@ class SentenceVectors(LearnedArrays, ClassNamePrefixFeaturesOutMixin, Transforme
         self.dimensions = dimensions
         self.normalize = normalize
 
-    def fit(self, X: Sequence[str], y: Any = None, *, text_vectors: Mapping[str, np.ndarray]) -> Self:
+    def fit(
+        self, X: Sequence[str], y: Any = None, *, text_vectors: Mapping[str, np.ndarray] | None = None
+    ) -> Self:
         """See that the model is there. text_vectors: vectors (n_dimensions,) of texts that have theirs already."""
         check_parameters(self, ACCEPTS)
         checked_texts(X)
-        self._known = text_vectors
+        self._known = text_vectors or {}
         found = self._encoder()
         self.fingerprint_ = found.folder.fingerprint
         self.n_dimensions_ = min(self.dimensions or found.n_dimensions, found.n_dimensions)
         return self
 
     def fit_transform(
-        self, X: Sequence[str], y: Any = None, *, text_vectors: Mapping[str, np.ndarray]
+        self, X: Sequence[str], y: Any = None, *, text_vectors: Mapping[str, np.ndarray] | None = None
     ) -> np.ndarray:
         """Return the vectors of X after `fit` with these text_vectors: float32, (n_documents, n_dimensions)."""
         return self.fit(X, y, text_vectors=text_vectors).transform(X)

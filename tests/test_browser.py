@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.commands import free_port, textbench
+from textbench.flows.servers import prefect_server
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (group dev)")
 expect = playwright.expect
@@ -39,6 +40,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A results folder in which everything is up, with a label-budget curve."""
     folder = tmp_path_factory.mktemp("browser")
     try:
+        prefect_server.stop(folder, everything=True)  # that of tests before these has another port
         textbench("up", "--port", str(free_port()), "--mlflow-port", str(free_port()), home=folder)
         textbench("curve", "-d", "r8", "-m", "binary", "--budgets", "50,200", "--draws", "2", home=folder)
         yield folder

@@ -18,7 +18,7 @@ import pytest
 from tests import commands
 from tests.commands import free_port, rows_of
 from textbench.flows.run.workspace import folder_tag
-from textbench.flows.servers import ports, services
+from textbench.flows.servers import ports, prefect_server, services
 from textbench.tasks import InputError
 
 ONE = {"datasets": ["r8"], "methods": ["binary"], "n_seeds": 1}
@@ -71,6 +71,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A results folder in which everything is up, with one finished run."""
     folder = tmp_path_factory.mktemp("services")
     try:
+        prefect_server.stop(folder, everything=True)  # that of tests before these has another port
         at = ("--port", str(free_port()), "--mlflow-port", str(free_port()))
         textbench("up", *at, "--nightly", "30 3 * * 1", home=folder)
         yield folder

@@ -17,7 +17,13 @@ WORDS = {"fruit": "apple pear plum fig lime quince", "metal": "iron zinc lead ti
 METHODS = catalogue.methods()
 VECTORS = {"word_vectors__min_count": 1, "word_vectors__vector_size": 4, "word_vectors__epochs": 2}
 # Of each paper, what its protocol reads of the test documents: their texts, or nothing.
-READS_TEST_TEXTS = {"dcot-2012": False, "scdv-2017": True, "compressive-features-2013": True}
+READS_TEST_TEXTS = {
+    "dcot-2012": False,
+    "drbm-2008": False,
+    "scdv-2017": True,
+    "compressive-features-2013": True,
+    "maas-2011": True,
+}
 PROTOCOLS = [
     (name, paper, terms)
     for name, entry in catalogue.datasets().items()
