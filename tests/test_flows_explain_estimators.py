@@ -136,7 +136,7 @@ def test_parameters_of_the_estimator() -> None:
 
 
 REFUSED = {
-    "there is no method 'scvd'; did you mean scdv?": lambda: method("scvd"),
+    "there is no method 'scvd'; did you mean scdv": lambda: method("scvd"),
     "lsi has no parameter 'n_component'; did you mean n_components?": lambda: method("lsi", n_component=3),
     "there is no token rule 'letter'; did you mean letters or": lambda: method("lsi", rule="letter").fit(
         ["a b"]

@@ -26,7 +26,7 @@ from textbench.evaluation.statistics.intervals import mean_interval
 from textbench.evaluation.statistics.significance import bootstrap, difference, holm, mcnemar_exact
 from textbench.flows.plan.cell import Cell
 from textbench.flows.plan.request import Request
-from textbench.flows.results.method_names import explained, marked
+from textbench.flows.results.method_names import explained, marked, uses_labels
 from textbench.flows.results.metric_names import heading, scale
 from textbench.flows.results.predictions import is_right, tally
 from textbench.flows.tables.formats import rows_in_markdown
@@ -93,8 +93,10 @@ def keep(home: Path, asked: Row, cells: Sequence[Cell], rows: Sequence[Row], beg
             continue
         file = f"{cell.key}.parquet"
         shutil.copyfile(store.folder(cell.references["evaluate"]) / "predictions.parquet", folder / file)
-        names = ("dataset", "corpus", "method", "uses_labels", "seed", "metrics", "seconds", "run_id")
-        kept.append({name: row[name] for name in names} | {"predictions": file})
+        names = ("dataset", "corpus", "method", "seed", "metrics", "seconds", "run_id")
+        kept.append(
+            {name: row[name] for name in names} | {"uses_labels": uses_labels(row), "predictions": file}
+        )
     night = {
         "asked": dict(asked),
         "begun": begun,
