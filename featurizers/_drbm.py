@@ -11,10 +11,13 @@ import numpy as np
 import scipy.sparse as sp
 import scipy.special
 
+from textbench.featurizers._exponential import exponential
+
 # Only the fusing of a product and a sum into one instruction is allowed; sums keep their order.
 CONTRACT = {"contract"}
+ANY_ORDER = CONTRACT | {"reassoc", "nsz"}  # but of exponentials, several of which are then computed at once
 FACTORS = 512  # of 1 to 2 each that a double holds multiplied
-RARE, SHARE = -3.0, 0.05  # sigmoid(RARE) < SHARE
+LARGEST = 80.0  # exponent that a single holds the exponential of
 
 
 @dataclass(frozen=True)
@@ -129,35 +132,38 @@ def _add_rows(indptr, indices, h, W):  # type: ignore[no-untyped-def]
 
 @numba.njit(nogil=True, cache=True)
 def _draw_words(activations, uniforms, indices, indptr):  # type: ignore[no-untyped-def]
-    n_drawn = 0
+    n_drawn, n_words = 0, activations.shape[1]
+    is_drawn = np.empty(n_words, np.bool_)
+    one, largest = activations.dtype.type(1), activations.dtype.type(LARGEST)
     for i in range(len(activations)):
-        for j in range(activations.shape[1]):
-            a, u = activations[i, j], uniforms[i, j]
-            # Of nearly all words no exponential is needed.
-            if (a > RARE or u < SHARE) and u * (1 + np.exp(-a)) < 1:
+        for j in range(n_words):
+            is_drawn[j] = uniforms[i, j] * (one + exponential(min(-activations[i, j], largest))) < one
+        for j in range(n_words):
+            if is_drawn[j]:
                 indices[n_drawn] = j
                 n_drawn += 1
         indptr[i + 1] = n_drawn
 
 
-@numba.njit(nogil=True, cache=True, fastmath=CONTRACT)
+@numba.njit(nogil=True, cache=True, fastmath=ANY_ORDER, error_model="numpy")
 def _units(a, U, d, sigmoids, energies):  # type: ignore[no-untyped-def]
     """energies_y <- d_y + sum_j softplus(o_jy) and sigmoids_yj <- sigmoid(o_jy), o_jy = a_j + U_jy.
 
     softplus(o) = max(o, 0) + log(1 + exp(-|o|)): one logarithm is taken of a product of many.
     """
     n_classes, n_hidden = U.shape
+    zero, one = U.dtype.type(0), U.dtype.type(1)
     for y in range(n_classes):
         energy = np.float64(d[y])
         for low in range(0, n_hidden, FACTORS):
             product = 1.0
             for j in range(low, min(low + FACTORS, n_hidden)):
                 o = a[j] + U[y, j]
-                e = np.exp(-abs(o))
-                share = 1 / (1 + e)
-                sigmoids[y, j] = share if o >= 0 else e * share
-                energy += max(o, 0)
-                product *= 1 + e
+                e = exponential(-abs(o))
+                share = one / (one + e)
+                sigmoids[y, j] = share if o >= zero else e * share
+                energy += max(o, zero)
+                product *= one + e
             energy += np.log(product)
         energies[y] = energy
 

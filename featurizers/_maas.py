@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from scipy.special import expit, log_expit, softmax
 
 from textbench.featurizers._dcot.kernels import in_threads
+from textbench.featurizers._exponential import exponential
 
 CHUNK = 1024  # documents whose products with all words are held at a time
 N_WORD_STEPS, N_DOCUMENT_STEPS = 10, 6
@@ -194,7 +195,7 @@ def _to_residuals(indptr, indices, data, b, Z, values):  # type: ignore[no-untyp
             value -= data[k] * (row[indices[k]] - largest)
         total = Z.dtype.type(0)
         for j in range(n_words):
-            row[j] = np.exp(row[j] - largest)
+            row[j] = exponential(row[j] - largest)
             total += row[j]
         values[i] = value + n_tokens * np.log(np.float64(total))
         scale = n_tokens / total

@@ -6,20 +6,17 @@ Source: C. Moody, "Mixing Dirichlet topic models and word embeddings to make lda
 
 import zlib
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from textbench.featurizers._compressive.kernels import in_parallel, shares
-from textbench.featurizers._learned import LearnedArrays
 from textbench.featurizers._paragraph_vectors import validated_documents
-from textbench.featurizers._parameters import check_parameters
-from textbench.featurizers._topical.documents import counted, known_of
-from textbench.featurizers._topical.embeddings import Trained, read_topics
+from textbench.featurizers._topical.documents import counted
+from textbench.featurizers._topical.embeddings import TopicReading, Trained
 from textbench.featurizers._topical.inference import infer, smoothed
 from textbench.featurizers._topical.skip_gram import (
     FIRST_RATE,
@@ -30,9 +27,8 @@ from textbench.featurizers._topical.skip_gram import (
     _train_mixtures,
     sample_table,
 )
-from textbench.featurizers._topical.token_topics import TokenTopics
 from textbench.featurizers._topical.topic_vectors import mean_vectors
-from textbench.featurizers._word_vectors import n_empty
+from textbench.featurizers._topical.topical_method import TopicalMethod
 
 INPUT = "tokens"
 NEEDS = ("word_vectors", "output_vectors", "vector_norms", "token_topics")
@@ -53,7 +49,7 @@ SEARCH_SPACE: dict[str, BaseDistribution] = {
 }
 
 
-class Lda2Vec(LearnedArrays, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class Lda2Vec(TopicalMethod):
     """lda2vec: e_d = sum_k p_dk t_k, p_d = softmax(a_d), where v_w + e_d predicts the words around w by skip-gram.
 
     Words and outputs start at the word vectors, topics t at the mean vectors of the topics of tokens; all are trained
@@ -72,6 +68,7 @@ class Lda2Vec(LearnedArrays, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     Source: Moody (2016), equations (1) to (6).
     """
 
+    accepts = ACCEPTS
     learned = (
         "terms_",
         "vectors_",
@@ -104,48 +101,27 @@ class Lda2Vec(LearnedArrays, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         self.features = features
         self.random_state = random_state
 
-    def fit(
-        self,
-        X: Sequence[np.ndarray],
-        y: Any = None,
-        *,
-        word_vectors: np.ndarray,
-        output_vectors: np.ndarray,
-        vector_norms: np.ndarray,
-        token_topics: TokenTopics,
-    ) -> Self:
-        """Train words, outputs and topics on X, token ids a document.
-
-        word_vectors, output_vectors: float32 (n_terms, n_dimensions); vector_norms: (n_terms,).
-        """
-        check_parameters(self, ACCEPTS)
-        self.terms_ = known_of(X, word_vectors)
-        read = read_topics(X, self.terms_, token_topics, len(word_vectors))
-        trained = Trained.of(word_vectors, output_vectors, vector_norms, self.terms_)
-        counts = counted(X, self.terms_)
-        self.n_empty_documents_ = n_empty(counts)
-        self.alpha_, self.term_counts_ = float(token_topics.alpha), read.reading.counts
-        self.components_ = np.zeros((read.n_topics, len(word_vectors)), dtype=np.float32)
-        self.components_[:, self.terms_] = smoothed(read.counts, token_topics.eta).T
+    def _learn(self, read: TopicReading, trained: Trained, counts: sp.csr_matrix, eta: float) -> np.ndarray:
+        known, table = read.reading, smoothed(read.counts, eta)
+        self.term_counts_ = known.counts
         self.vectors_, self.output_vectors_ = trained.words.copy(), trained.outputs.copy()
         self.topic_vectors_ = np.ascontiguousarray(mean_vectors(read.counts, trained.words), dtype=np.float32)
-        known = read.reading
         state = np.random.default_rng(self.random_state).integers(2**63, size=1).astype(np.uint64)
         work = known.tokens, known.offsets, known.kept, known.table
-        model = self.vectors_, self.output_vectors_, self.topic_vectors_, self._weights(counts)
+        model = self.vectors_, self.output_vectors_, self.topic_vectors_, self._weights(counts, table)
         _train_mixtures(work, model, self._settings(learns=True), int(self.epochs), state)
-        return self
+        return table
 
     def _settings(self, *, learns: bool) -> tuple[int, int, float, float, bool, bool, float, float]:
         concentration = 1 / len(self.topic_vectors_)
         sizes = int(self.window), int(self.negative), float(self.prior), concentration
         return (*sizes, learns, learns, FIRST_RATE, LAST_RATE)
 
-    def _weights(self, counts: sp.csr_matrix) -> np.ndarray:
+    def _weights(self, counts: sp.csr_matrix, table: np.ndarray) -> np.ndarray:
         """Return where documents' weights start, float64 (n_documents, n_topics)."""
         if self.start == "random":
             return np.zeros((counts.shape[0], len(self.topic_vectors_)))
-        theta = infer(counts, self.components_[:, self.terms_].T, self.alpha_).proportions
+        theta = infer(counts, table, self.alpha_).proportions
         logs = np.log(np.maximum(theta.astype(np.float64), 1e-30))
         return np.clip(logs - logs.mean(axis=1, keepdims=True), -LARGEST_WEIGHT, LARGEST_WEIGHT)
 
@@ -156,7 +132,7 @@ class Lda2Vec(LearnedArrays, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         n_terms = max([int(self.terms_.max()), *(int(d.max(initial=0)) for d in documents)]) + 1
         read = KnownTokens.of(documents, self.terms_, n_terms, 0.0)
         seeds = np.array([zlib.crc32(document.tobytes()) for document in documents], dtype=np.uint64)
-        weights = self._weights(counts)
+        weights = self._weights(counts, self._table)
         model = self.vectors_, self.output_vectors_, self.topic_vectors_, weights
         given = (
             read.offsets,

@@ -6,20 +6,17 @@ the formula by which vectors change topics is ours.
 """
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from textbench.featurizers._learned import LearnedArrays
-from textbench.featurizers._parameters import check_parameters
-from textbench.featurizers._topical.documents import counted, known_of
-from textbench.featurizers._topical.embeddings import Trained, read_topics
+from textbench.featurizers._topical.documents import counted
+from textbench.featurizers._topical.embeddings import TopicReading, Trained
 from textbench.featurizers._topical.pairs import Pairs, documents_of_pairs, refined
-from textbench.featurizers._topical.token_topics import TokenTopics
-from textbench.featurizers._word_vectors import n_empty
+from textbench.featurizers._topical.topical_method import TopicalMethod
 
 INPUT = "tokens"
 NEEDS = ("word_vectors", "output_vectors", "vector_norms", "token_topics")
@@ -37,7 +34,7 @@ SEARCH_SPACE: dict[str, BaseDistribution] = {
 }
 
 
-class LatentTopicalSkipGram(LearnedArrays, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class LatentTopicalSkipGram(TopicalMethod):
     """LTSG: x = sum_w f_w sum_k q_wk x_wk, f a document's frequencies, q = P(topic | term, document).
 
     x_wk starts at the word's vector, for the words and topics that `token_topics` has together. Then, `n_rounds` times:
@@ -53,6 +50,7 @@ class LatentTopicalSkipGram(LearnedArrays, ClassNamePrefixFeaturesOutMixin, Tran
     Source: Law et al. (2017), abstract and section 1.
     """
 
+    accepts = ACCEPTS
     learned = (
         "terms_",
         "vectors_",
@@ -80,49 +78,27 @@ class LatentTopicalSkipGram(LearnedArrays, ClassNamePrefixFeaturesOutMixin, Tran
         self.negative = negative
         self.random_state = random_state
 
-    def fit(
-        self,
-        X: Sequence[np.ndarray],
-        y: Any = None,
-        *,
-        word_vectors: np.ndarray,
-        output_vectors: np.ndarray,
-        vector_norms: np.ndarray,
-        token_topics: TokenTopics,
-    ) -> Self:
-        """Refine vectors and topics of X, token ids a document, in turn.
-
-        word_vectors, output_vectors: float32 (n_terms, n_dimensions); vector_norms: (n_terms,).
-        """
-        check_parameters(self, ACCEPTS)
-        self.terms_ = known_of(X, word_vectors)
-        read = read_topics(X, self.terms_, token_topics, len(word_vectors))
-        trained = Trained.of(word_vectors, output_vectors, vector_norms, self.terms_)
+    def _learn(self, read: TopicReading, trained: Trained, counts: sp.csr_matrix, eta: float) -> np.ndarray:
         pairs, phi = refined(
             read,
             trained,
             n_rounds=int(self.n_rounds),
             n_sweeps=int(self.n_sweeps),
             temperature=float(self.temperature),
-            alpha=float(token_topics.alpha),
-            beta=float(token_topics.eta),
+            alpha=self.alpha_,
+            beta=eta,
             window=int(self.window),
             negative=int(self.negative),
             seed=self.random_state,
         )
         self.vectors_, self.pairs_, self.pair_vectors_ = trained.words, pairs.numbers, pairs.vectors
-        self.components_ = np.zeros((read.n_topics, len(word_vectors)), dtype=np.float32)
-        self.components_[:, self.terms_] = phi.T
-        self.alpha_ = float(token_topics.alpha)
-        self.n_empty_documents_ = n_empty(counted(X, self.terms_))
-        return self
+        return phi
 
     def transform(self, X: Sequence[np.ndarray]) -> np.ndarray:
         """Return the document vectors: dense float32, (n_documents, n_dimensions)."""
         check_is_fitted(self)
-        counts, table = counted(X, self.terms_), self.components_[:, self.terms_].T
         pairs = Pairs(self.pairs_, self.pair_vectors_, len(self.components_))
-        return documents_of_pairs(counts, table, self.alpha_, self.vectors_, pairs)
+        return documents_of_pairs(counted(X, self.terms_), self._table, self.alpha_, self.vectors_, pairs)
 
     @property
     def _n_features_out(self) -> int:  # read by get_feature_names_out

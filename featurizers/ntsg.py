@@ -5,22 +5,19 @@ IJCAI 2015, sections 3 and 4. What its three numbers stand for is not known here
 """
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from textbench.featurizers._learned import LearnedArrays
-from textbench.featurizers._parameters import check_parameters
-from textbench.featurizers._topical.documents import counted, idf_of, known_of, topical_vectors
-from textbench.featurizers._topical.embeddings import Trained, read_topics
+from textbench.featurizers._topical.documents import counted, idf_of, topical_vectors
+from textbench.featurizers._topical.embeddings import TopicReading, Trained
 from textbench.featurizers._topical.inference import smoothed
 from textbench.featurizers._topical.tensor import TensorModel
-from textbench.featurizers._topical.token_topics import TokenTopics
 from textbench.featurizers._topical.topic_vectors import mean_vectors
-from textbench.featurizers._word_vectors import n_empty
+from textbench.featurizers._topical.topical_method import TopicalMethod
 
 INPUT = "tokens"
 NEEDS = ("word_vectors", "output_vectors", "vector_norms", "token_topics")
@@ -48,7 +45,7 @@ SEARCH_SPACE: dict[str, BaseDistribution] = {
 }
 
 
-class NeuralTensorSkipGram(LearnedArrays, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class NeuralTensorSkipGram(TopicalMethod):
     """NTSG: x = [sum_w f_w v_w ; sum_w f_w sum_k q_wk t_k] with words and topics trained to predict their contexts.
 
     A context c of a word w with topic t is scored u . f(w' P Q t + V_c (w, t) + b_c), in `n_slices` slices, with a
@@ -65,6 +62,7 @@ class NeuralTensorSkipGram(LearnedArrays, ClassNamePrefixFeaturesOutMixin, Trans
     Source: Liu et al. (2015), equations (5) to (10).
     """
 
+    accepts = ACCEPTS
     learned = (
         "terms_",
         "vectors_",
@@ -100,50 +98,30 @@ class NeuralTensorSkipGram(LearnedArrays, ClassNamePrefixFeaturesOutMixin, Trans
         self.weighting = weighting
         self.random_state = random_state
 
-    def fit(
-        self,
-        X: Sequence[np.ndarray],
-        y: Any = None,
-        *,
-        word_vectors: np.ndarray,
-        output_vectors: np.ndarray,
-        vector_norms: np.ndarray,
-        token_topics: TokenTopics,
-    ) -> Self:
-        """Train words and topics on X, token ids a document, and the topics of its tokens.
-
-        word_vectors, output_vectors: float32 (n_terms, n_dimensions); vector_norms: (n_terms,).
-        """
-        check_parameters(self, ACCEPTS)
+    def _learn(self, read: TopicReading, trained: Trained, counts: sp.csr_matrix, eta: float) -> np.ndarray:
         activation, n_slices, has_tensor = VARIANTS[self.variant]
         activation = activation if self.activation is None else self.activation
         n_slices = n_slices if self.n_slices is None else self.n_slices
         has_tensor = has_tensor if self.tensor is None else self.tensor
-        self.terms_ = known_of(X, word_vectors)
-        read = read_topics(X, self.terms_, token_topics, len(word_vectors))
-        words = Trained.of(word_vectors, output_vectors, vector_norms, self.terms_).words
         rng = np.random.default_rng(self.random_state)
-        topics = mean_vectors(read.counts, words)
-        model = TensorModel.start(words, topics, n_slices, self.rank, has_tensor=has_tensor, rng=rng)
+        topics = mean_vectors(read.counts, trained.words)
+        model = TensorModel.start(trained.words, topics, n_slices, self.rank, has_tensor=has_tensor, rng=rng)
         state = rng.integers(2**63, size=1).astype(np.uint64)
         is_tanh = activation == "tanh"
         model.train(
             read, self.window, self.negative, self.epochs, state, is_tanh=is_tanh, has_tensor=has_tensor
         )
         self.vectors_, self.topic_vectors_ = model.words, model.topics
-        self.components_ = np.zeros((read.n_topics, len(word_vectors)), dtype=np.float32)
-        self.components_[:, self.terms_] = smoothed(read.counts, token_topics.eta).T
-        self.alpha_ = float(token_topics.alpha)
-        counts = counted(X, self.terms_)
         self.idf_ = idf_of(self.weighting, counts)
-        self.n_empty_documents_ = n_empty(counts)
-        return self
+        return smoothed(read.counts, eta)
 
     def transform(self, X: Sequence[np.ndarray]) -> np.ndarray:
         """Return the document vectors: dense float32, (n_documents, 2 n_dimensions)."""
         check_is_fitted(self)
-        counts, table = counted(X, self.terms_), self.components_[:, self.terms_].T
-        return topical_vectors(counts, table, self.alpha_, self.vectors_, self.topic_vectors_, self.idf_)
+        counts = counted(X, self.terms_)
+        return topical_vectors(
+            counts, self._table, self.alpha_, self.vectors_, self.topic_vectors_, self.idf_
+        )
 
     @property
     def _n_features_out(self) -> int:  # read by get_feature_names_out

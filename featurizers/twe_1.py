@@ -5,26 +5,23 @@ Source: Y. Liu, Z. Liu, T.-S. Chua and M. Sun, "Topical word embeddings", AAAI 2
 """
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from textbench.featurizers._learned import LearnedArrays
-from textbench.featurizers._parameters import check_parameters
-from textbench.featurizers._topical.documents import counted, idf_of, known_of, topical_vectors
+from textbench.featurizers._topical.documents import counted, idf_of, topical_vectors
 from textbench.featurizers._topical.embeddings import (
+    TopicReading,
     Trained,
     fitted_topics,
-    read_topics,
     trained_together,
     unit_rows,
 )
-from textbench.featurizers._topical.inference import smoothed, table_of
-from textbench.featurizers._topical.token_topics import TokenTopics
-from textbench.featurizers._word_vectors import n_empty
+from textbench.featurizers._topical.inference import smoothed
+from textbench.featurizers._topical.topical_method import TopicalMethod
 
 INPUT = "tokens"
 NEEDS = ("word_vectors", "output_vectors", "vector_norms", "token_topics")
@@ -41,7 +38,7 @@ SEARCH_SPACE: dict[str, BaseDistribution] = {
 }
 
 
-class TopicalWordEmbeddings(LearnedArrays, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class TopicalWordEmbeddings(TopicalMethod):
     """Topical word embeddings: x = [sum_w f_w v_w ; sum_w f_w sum_k q_wk t_k], words and topics side by side.
 
     A topic's vector t predicts the words around its tokens, as a word's vector does: it maximises what skip-gram with
@@ -59,6 +56,7 @@ class TopicalWordEmbeddings(LearnedArrays, ClassNamePrefixFeaturesOutMixin, Tran
     Source: Liu et al. (2015), equation (4); Niu and Dai (2015).
     """
 
+    accepts = ACCEPTS
     learned = (
         "terms_",
         "vectors_",
@@ -88,47 +86,25 @@ class TopicalWordEmbeddings(LearnedArrays, ClassNamePrefixFeaturesOutMixin, Tran
         self.epochs = epochs
         self.random_state = random_state
 
-    def fit(
-        self,
-        X: Sequence[np.ndarray],
-        y: Any = None,
-        *,
-        word_vectors: np.ndarray,
-        output_vectors: np.ndarray,
-        vector_norms: np.ndarray,
-        token_topics: TokenTopics,
-    ) -> Self:
-        """Learn topic vectors from X, token ids a document, and the topics of its tokens (n_tokens,).
-
-        word_vectors, output_vectors: float32 (n_terms, n_dimensions); vector_norms: (n_terms,).
-        """
-        check_parameters(self, ACCEPTS)
-        self.terms_ = known_of(X, word_vectors)
-        read = read_topics(X, self.terms_, token_topics, len(word_vectors))
-        start = Trained.of(word_vectors, output_vectors, vector_norms, self.terms_)
+    def _learn(self, read: TopicReading, trained: Trained, counts: sp.csr_matrix, eta: float) -> np.ndarray:
         if self.joint:
             trained, topics = trained_together(
-                read, start, self.window, self.negative, self.epochs, self.random_state
+                read, trained, self.window, self.negative, self.epochs, self.random_state
             )
         else:
-            trained, topics = start, fitted_topics(read, start, self.window, self.negative)
+            topics = fitted_topics(read, trained, self.window, self.negative)
         self.vectors_ = unit_rows(trained.words) if self.normalize else trained.words
         self.topic_vectors_ = unit_rows(topics) if self.normalize else topics.astype(np.float32)
-        self.components_ = np.zeros((token_topics.n_topics, len(word_vectors)), dtype=np.float32)
-        self.components_[:, self.terms_] = smoothed(read.counts, token_topics.eta).T
-        self.alpha_ = float(token_topics.alpha)
-        counts = counted(X, self.terms_)
         self.idf_ = idf_of(self.weighting, counts)
-        self.n_empty_documents_ = n_empty(counts)
-        return self
+        return smoothed(read.counts, eta)
 
     def transform(self, X: Sequence[np.ndarray]) -> np.ndarray:
         """Return the document vectors: dense float32, (n_documents, 2 n_dimensions)."""
         check_is_fitted(self)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            table = np.nan_to_num(table_of(np.log(self.components_[:, self.terms_].T.astype(np.float64))))
         counts = counted(X, self.terms_)
-        return topical_vectors(counts, table, self.alpha_, self.vectors_, self.topic_vectors_, self.idf_)
+        return topical_vectors(
+            counts, self._table, self.alpha_, self.vectors_, self.topic_vectors_, self.idf_
+        )
 
     @property
     def _n_features_out(self) -> int:  # read by get_feature_names_out

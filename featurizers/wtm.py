@@ -7,21 +7,18 @@ Liu et al., "Topical word embeddings", AAAI 2015, and D. Q. Nguyen et al., TACL 
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from textbench.featurizers._learned import LearnedArrays
-from textbench.featurizers._parameters import check_parameters
-from textbench.featurizers._topical.documents import counted, known_of, topical_vectors
-from textbench.featurizers._topical.embeddings import Trained, fitted_topics, read_topics, unit_rows
+from textbench.featurizers._topical.documents import counted, topical_vectors
+from textbench.featurizers._topical.embeddings import TopicReading, Trained, fitted_topics, unit_rows
 from textbench.featurizers._topical.inference import infer
 from textbench.featurizers._topical.latent_features import mixed
-from textbench.featurizers._topical.token_topics import TokenTopics
-from textbench.featurizers._word_vectors import n_empty
+from textbench.featurizers._topical.topical_method import TopicalMethod
 
 INPUT = "tokens"
 NEEDS = ("word_vectors", "output_vectors", "vector_norms", "token_topics")
@@ -41,7 +38,7 @@ SEARCH_SPACE: dict[str, BaseDistribution] = {
 EVERY = 10  # sweeps, after which vectors are fitted again
 
 
-class WordTopicMixture(LearnedArrays, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class WordTopicMixture(TopicalMethod):
     """WTM: TWE-1's vectors, of topics that word vectors have shaped: p(w | k) = share softmax + (1 - share) phi.
 
     TWE-1's topic vectors (`window`, `negative`) are moved to where the divergence of phi_k from softmax_w(v_w . t_k),
@@ -59,6 +56,7 @@ class WordTopicMixture(LearnedArrays, ClassNamePrefixFeaturesOutMixin, Transform
     Source: Fu et al. (2016), abstract; Liu et al. (2015); Nguyen et al. (2015).
     """
 
+    accepts = ACCEPTS
     learned = (
         "terms_",
         "vectors_",
@@ -88,31 +86,14 @@ class WordTopicMixture(LearnedArrays, ClassNamePrefixFeaturesOutMixin, Transform
         self.features = features
         self.random_state = random_state
 
-    def fit(
-        self,
-        X: Sequence[np.ndarray],
-        y: Any = None,
-        *,
-        word_vectors: np.ndarray,
-        output_vectors: np.ndarray,
-        vector_norms: np.ndarray,
-        token_topics: TokenTopics,
-    ) -> Self:
-        """Learn topics of X, token ids a document, from those of its tokens on.
-
-        word_vectors, output_vectors: float32 (n_terms, n_dimensions); vector_norms: (n_terms,).
-        """
-        check_parameters(self, ACCEPTS)
-        self.terms_ = known_of(X, word_vectors)
-        read = read_topics(X, self.terms_, token_topics, len(word_vectors))
-        trained = Trained.of(word_vectors, output_vectors, vector_norms, self.terms_)
+    def _learn(self, read: TopicReading, trained: Trained, counts: sp.csr_matrix, eta: float) -> np.ndarray:
         found = mixed(
             read,
             trained.words,
             fitted_topics(read, trained, self.window, self.negative),
             share=float(self.share) if self.n_sweeps else 0.0,
-            alpha=float(token_topics.alpha),
-            beta=float(token_topics.eta),
+            alpha=self.alpha_,
+            beta=eta,
             penalty=float(self.penalty),
             n_sweeps=int(self.n_sweeps),
             seed=self.random_state,
@@ -125,19 +106,15 @@ class WordTopicMixture(LearnedArrays, ClassNamePrefixFeaturesOutMixin, Transform
         self.vectors_ = unit_rows(trained.words)
         self.topic_vectors_ = unit_rows(fitted_topics(after, trained, self.window, self.negative))
         self.softmax_vectors_ = found.topics.astype(np.float32)
-        self.components_ = np.zeros((read.n_topics, len(word_vectors)), dtype=np.float32)
-        self.components_[:, self.terms_] = found.table.T
-        self.alpha_ = float(token_topics.alpha)
-        self.n_empty_documents_ = n_empty(counted(X, self.terms_))
-        return self
+        return found.table
 
     def transform(self, X: Sequence[np.ndarray]) -> np.ndarray:
         """Return vectors or proportions: dense float32, (n_documents, n_features)."""
         check_is_fitted(self)
-        counts, table = counted(X, self.terms_), self.components_[:, self.terms_].T
+        counts = counted(X, self.terms_)
         if self.features == "proportions":
-            return infer(counts, table, self.alpha_).proportions
-        return topical_vectors(counts, table, self.alpha_, self.vectors_, self.topic_vectors_)
+            return infer(counts, self._table, self.alpha_).proportions
+        return topical_vectors(counts, self._table, self.alpha_, self.vectors_, self.topic_vectors_)
 
     @property
     def _n_features_out(self) -> int:  # read by get_feature_names_out

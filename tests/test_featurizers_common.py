@@ -1,20 +1,17 @@
 """Every method of the folder featurizers keeps the contract on its first page, and what ours keep beyond it."""
 
 import functools
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from tests.small_model import save_model
+from tests.small_model import small_params
 from textbench.featurizers._contract import CHECKS, Subject, dense
 from textbench.tasks import catalogue
 
 METHODS = catalogue.methods()
-FOLDER = tempfile.TemporaryDirectory()
 REPRESENTATIONS = [name for name, entry in METHODS.items() if not entry.is_classifier]
 # Word vectors of nothing, and of what is read in order, are refused.
 OF_COUNTS = [n for n, e in METHODS.items() if e.constant("INPUT") == "counts" and not e.constant("NEEDS")]
@@ -22,14 +19,7 @@ OF_COUNTS = [n for n, e in METHODS.items() if e.constant("INPUT") == "counts" an
 
 @functools.cache
 def subject(name: str) -> Subject:
-    params = {"sentence": {"model": small_model}, "static": {"model": lambda: f"distil:{small_model()}"}}
-    return Subject(METHODS[name].load(), {key: value() for key, value in params.get(name, {}).items()})
-
-
-@functools.cache
-def small_model() -> str:
-    """A sentence model for the methods that stand on one."""
-    return str(save_model(Path(FOLDER.name)))
+    return Subject(METHODS[name].load(), small_params(name))
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)

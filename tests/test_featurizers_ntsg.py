@@ -65,7 +65,7 @@ def log_likelihood(
         for number, c in enumerate(drawn):
             a = np.array(
                 [
-                    w @ left[s] @ right[s] @ t + contexts[c, s] @ np.concatenate([w, t]) + biases[c, s]
+                    w @ left[s].T @ right[s] @ t + contexts[c, s] @ np.concatenate([w, t]) + biases[c, s]
                     for s in range(len(mixture))
                 ]
             )
@@ -82,12 +82,6 @@ def test_a_step_follows_the_slope(n_slices: int, tanh: bool) -> None:
     drawn = np.array([9, 1, 2, 7, 11, 12], np.int32)
     before = [array.astype(np.float64) for array in model.arrays]
     pairs = list(zip(tokens.tolist(), topics.tolist(), strict=True))
-    width = 2 * size
-    shapes = [(4, width)] * 2 + [(4, n_slices, width)] + [(n_slices, 4)] * 2
-    room = [np.zeros(shape, np.float32) for shape in shapes]
-    room += [np.zeros((4, n_slices), np.float32), np.zeros((n_slices, 4), np.float32)]
-    room += [np.zeros_like(model.left), np.zeros_like(model.right), np.zeros_like(model.mixture)]
-    room += [np.zeros((4, n_slices), np.float32)]
     flags = (tanh, True, True, tanh)
     skip_gram._step_tensor(
         tokens,
@@ -97,7 +91,7 @@ def test_a_step_follows_the_slope(n_slices: int, tanh: bool) -> None:
         model.arrays,
         np.float32(rate),
         flags,
-        tuple(room),
+        skip_gram._room(model.arrays, 2),
     )
     for number, (old, new) in enumerate(zip(before, model.arrays, strict=True)):
 

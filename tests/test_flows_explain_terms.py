@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 
 from textbench.flows.cli.terms import _render as render
 from textbench.flows.cli.terms import terms
-from textbench.flows.explain.terms import Column, TermColumns, TermsQuestion, ask
+from textbench.flows.explain.terms import Column, TermColumns, TermsQuestion, _has_terms, ask
 from textbench.flows.plots.terms import Terms, draw
-from textbench.tasks import InputError
+from textbench.tasks import InputError, catalogue
 from textbench.tasks.storage.store import Store
 
 R8 = {"dataset": "r8", "method": "dcot(n_layers=1)"}
@@ -70,6 +70,37 @@ def test_the_token_rule_is_applied_to_words(home: Path) -> None:
         "Wheat (wheat)",
         "agricultural (agricultur)",
     ]
+
+
+def test_topic_models_show_topics(home: Path) -> None:
+    """Those of the words asked about, else the most coherent, best term first; of clusters of terms too."""
+    store, method = Store(home / "store"), "lda(n_topics=8, n_iter=10)"
+    (column,) = ask(TermsQuestion(["wheat"], "r8", method, 10**6), store).columns
+    every = ask(TermsQuestion([], "r8", method, 10**6), store).columns
+    assert len(every) == 8
+    values = {one.heading: dict(one.terms) for one in every}
+    best = max(values, key=lambda heading: values[heading].get("wheat", 0.0))
+    assert column.heading == f"wheat: {best}"
+    assert list(values[best].values()) == sorted(values[best].values(), reverse=True)
+    assert [len(one.terms) for one in ask(TermsQuestion([], "r8", method, 4), store).columns] == [4] * 8
+
+
+def test_every_topic_model_has_terms_and_others_have_none() -> None:
+    able = {name for name, entry in catalogue.methods().items() if _has_terms(entry)}
+    of_topics = {
+        "lda",
+        "nmf",
+        "twe-1",
+        "ntsg",
+        "ltsg",
+        "wtm",
+        "lf-lda",
+        "topicvec",
+        "mvtm",
+        "lda2vec",
+        "gaussian-lda",
+    }
+    assert of_topics | {"scdv", "dcot", "compressive"} == able
 
 
 @pytest.mark.parametrize(

@@ -211,20 +211,37 @@ def test_settings_are_compared_on_the_draws_that_all_have(parts: list[Done]) -> 
 def test_curves_have_every_method_and_what_the_paper_says(parts: list[Done], tmp_path: Path) -> None:
     exhibit = dcot.figure_4(parts[2])
     places = columns(exhibit, "method", "labels")
-    methods = ["counts", "tfidf", "lsi", "lda", "dcot"]
+    methods = ["counts", "tfidf", "lsi", "lda", "dcot", "msda", "sda"]
     assert places == [(method, budget) for method in methods for budget in range(500, 5501, 500)]
-    assert columns(exhibit, "accuracy, percent", "draws")[-1] == (round(80 - 4.9 - 2 + 0.6 + 5.5, 3), 5)
+    last = dict(zip(places, columns(exhibit, "accuracy, percent", "draws"), strict=True))["dcot", 5500]
+    assert last == (round(80 - 4.9 - 2 + 0.6 + 5.5, 3), 5)
     assert exhibit is not None
     assert "“dCoT > LSI, LDA, TF-IDF, BoW at 500..5500 labels”" in exhibit.caption
     assert "textbench claims dcot-2012/figure-4" in exhibit.caption
     assert set(methods) <= set(picture(exhibit, tmp_path).splitlines())
 
 
+def test_what_the_paper_has_no_curve_of_is_drawn_and_not_tested(parts: list[Done]) -> None:
+    """A competitor that is far ahead changes no sentence on the paper's five methods."""
+    ahead = [
+        (cell, r | {"metrics": {"accuracy": 0.99}} if cell.method == "msda" else r)
+        for cell, r in parts[2].found
+    ]
+    exhibit, before = (dcot.figure_4(replace(parts[2], found=found)) for found in (ahead, parts[2].found))
+    assert exhibit is not None and before is not None
+    assert exhibit.caption == before.caption
+    assert "Not in the paper, and not tested: msda, sda." in exhibit.caption
+    assert " is best" in exhibit.caption and "msda is best" not in exhibit.caption
+    assert (99.0,) in columns(exhibit, "accuracy, percent")
+    alone = dcot.figure_4(cut(parts[2], lambda cell: cell.method == "lsi"))
+    assert alone is not None and "not tested" not in alone.caption
+
+
 def test_curves_with_some_cells_show_these(parts: list[Done]) -> None:
     some = cut(parts[2], lambda cell: cell.method == "lsi" and cell.request.labels["budget"] <= 1000)
     exhibit = dcot.figure_4(some)
     assert columns(exhibit, "method", "labels", "draws") == [("lsi", 500, 5), ("lsi", 1000, 5)]
-    assert exhibit is not None and exhibit.caption.endswith("10 of 275 cells are finished so far.")
+    assert exhibit is not None and exhibit.caption.endswith("10 of 385 cells are finished so far.")
     assert dcot.figure_4(cut(parts[2], lambda cell: False)) is None
     assert dcot.figure_3(cut(parts[1], lambda cell: False), parts[2]) is None
 

@@ -120,7 +120,7 @@ def test_one_seed_of_every_row_comes_first_then_five_then_sweeps() -> None:
         return {
             (dataset, method, part.request.protocol)
             for part, found in zip(suite, kinds, strict=True)
-            if found == wanted and not part.is_derived
+            if found == wanted and not part.is_derived and part.name != "topical"  # of one seed alone
             for dataset in part.request.datasets
             for method in part.request.methods
         }

@@ -3,9 +3,11 @@
 Source: D. Mimno, H. Wallach, E. Talley, M. Leenders and A. McCallum, "Optimizing semantic coherence in topic models",
 EMNLP 2011, section 4 (UMass); G. Bouma, "Normalized (pointwise) mutual information in collocation extraction", GSCL
 2009, and J. Lau, D. Newman and T. Baldwin, "Machine reading tea leaves", EACL 2014 (NPMI); topics from soft clusters of
-words: D. Mekala et al., "SCDV", EMNLP 2017, section 4.3.
+words: D. Mekala et al., "SCDV", EMNLP 2017, section 4.3; A. Dieng, F. Ruiz and D. Blei, "Topic modeling in embedding
+spaces", TACL 8 (2020), section 5 (diversity).
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -78,6 +80,15 @@ def npmi(topics: np.ndarray, counts: "csr_matrix") -> np.ndarray:
     information = np.log(np.where(never, 1, joint) / expected)
     values = information / -np.log(np.where(never | always, 0.5, joint))
     return np.where(never, -1.0, np.where(always, 1.0, values)).mean(axis=1)
+
+
+def diversity(words: Sequence[Sequence[str]]) -> float:
+    """Topic diversity: the share of words that are unlike among the first words of all topics, 1 where none recurs.
+
+    words: the first words of each topic, at least one topic and as many words each.
+    """
+    every = [word for topic in words for word in topic]
+    return len(set(every)) / len(every)
 
 
 def _document_frequencies(topics: np.ndarray, counts: "csr_matrix") -> tuple[np.ndarray, np.ndarray]:

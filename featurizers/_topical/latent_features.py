@@ -50,7 +50,7 @@ def mixed(
     tokens of a topic, so that the divergence of phi from the softmax is least; a topic without a token keeps its
     vector. With a share of 0 they play no part and stay as they are.
     """
-    n_terms, n_topics = len(vectors), read.n_topics
+    n_terms, n_topics, vectors = len(vectors), read.n_topics, vectors.astype(np.float64)
     own = Assignments.of(read.reading, read.topics, n_topics, 0.0 if of_all else share, seed)
     topics, table = np.array(start, dtype=np.float64), np.zeros((n_terms, n_topics))
 

@@ -183,46 +183,33 @@ def _train_rows(work, rows, outputs, settings, n_epochs, state):  # type: ignore
     window, negative = settings
     n_inputs, size = inputs.shape[1], rows.shape[1]
     read = np.empty(len(tokens), np.int32)  # of a document
-    around, drawn = np.empty(2 * window * n_inputs, np.int32), np.empty(negative + 1, np.int32)
+    around, drawn = np.empty(2 * window, np.int32), np.empty(negative + 1, np.int32)
+    named = np.empty(2 * window * n_inputs, np.int32)
     values = np.empty((2 * window * n_inputs, size), np.float32)
     slopes = np.empty((2 * window * n_inputs, size), np.float32)
     changes = np.empty((BLOCK, size), np.float32)
-    n_trained, n_seen = 0, 0
+    n_seen = 0
     for _ in range(n_epochs):
         for d in range(len(offsets) - 1):
-            rate = FIRST_RATE + (LAST_RATE - FIRST_RATE) * n_seen / (n_epochs * len(tokens))
+            rate = np.float32(FIRST_RATE + (LAST_RATE - FIRST_RATE) * n_seen / (n_epochs * len(tokens)))
             n_seen += offsets[d + 1] - offsets[d]
-            n_read = 0
-            for place in range(offsets[d], offsets[d + 1]):
-                if (_random(state) >> np.uint64(11)) < kept[tokens[place]] * 2.0**53:
-                    read[n_read] = place
-                    n_read += 1
-            n_trained += n_read
+            n_read = _read_document(tokens, offsets[d], offsets[d + 1], kept, read, state)
             for place in range(n_read):
-                reach = window - np.int64(_random(state) % np.uint64(window))
-                n_around = 0
-                for other in range(max(0, place - reach), min(n_read, place + reach + 1)):
-                    if other != place:
-                        for i in range(n_inputs):
-                            around[n_around] = inputs[read[other], i]
-                            n_around += 1
-                drawn[0], n_drawn = tokens[read[place]], 1
-                for _ in range(negative):
-                    sample = table[_random(state) % np.uint64(len(table))]
-                    if sample != drawn[0]:
-                        drawn[n_drawn] = sample
-                        n_drawn += 1
+                n_around = _looked_around(read, place, n_read, window, around, state)
+                for i in range(n_around):
+                    for m in range(n_inputs):
+                        named[i * n_inputs + m] = inputs[around[i], m]
+                n_drawn = _sampled(tokens, read[place], drawn, table, negative, state)
                 _learn(
                     rows,
                     outputs,
-                    around[:n_around],
+                    named[: n_around * n_inputs],
                     drawn[:n_drawn],
-                    np.float32(rate),
+                    rate,
                     values,
                     slopes,
                     changes,
                 )
-    return n_trained
 
 
 @njit(cache=True, fastmath=True)
@@ -279,6 +266,18 @@ def _slope(score, is_there, rate):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
+def _looked_around(read, place, n_read, window, around, state):  # type: ignore[no-untyped-def]
+    """Fill in what was read around a place, as far as a reach that is drawn; how much there is."""
+    reach = window - np.int64(_random(state) % np.uint64(window))
+    n_around = 0
+    for other in range(max(0, place - reach), min(n_read, place + reach + 1)):
+        if other != place:
+            around[n_around] = read[other]
+            n_around += 1
+    return n_around
+
+
+@njit(cache=True)
 def _sampled(tokens, place, drawn, table, negative, state):  # type: ignore[no-untyped-def]
     """Fill in the token at a place and its negative samples; how many there are."""
     drawn[0], n_drawn = tokens[place], 1
@@ -306,41 +305,51 @@ def _train_tensor(work, model, settings, n_epochs, state):  # type: ignore[no-un
     """Train words, topics, contexts, biases, tensor (left, right) and mixture in place; `_step_tensor` has a step."""
     tokens, topics, offsets, kept, table = work
     window, negative, flags = settings
-    mixture = model[6]
-    n_slices, width = len(mixture), 2 * model[0].shape[1]
     read = np.empty(len(tokens), np.int32)
     around, drawn = np.empty(2 * window, np.int32), np.empty(negative + 1, np.int32)
-    values, slopes = np.empty((2 * window, width), np.float32), np.empty((2 * window, width), np.float32)
-    room = (
-        values,
-        slopes,
-        np.empty((BLOCK, n_slices, width), np.float32),
-        np.empty((n_slices, BLOCK), np.float32),
-        np.empty((n_slices, BLOCK), np.float32),
-        np.empty((2 * window, n_slices), np.float32),
-        np.empty((n_slices, BLOCK), np.float32),
-        np.zeros_like(model[4]),
-        np.zeros_like(model[5]),
-        np.zeros_like(mixture),
-        np.empty((2 * window, n_slices), np.float32),
-    )
+    room = _room(model, window)
     n_seen = 0
     for _ in range(n_epochs):
         for d in range(len(offsets) - 1):
-            rate = FIRST_RATE + (LAST_RATE - FIRST_RATE) * n_seen / (n_epochs * len(tokens))
+            rate = np.float32(FIRST_RATE + (LAST_RATE - FIRST_RATE) * n_seen / (n_epochs * len(tokens)))
             n_seen += offsets[d + 1] - offsets[d]
             n_read = _read_document(tokens, offsets[d], offsets[d + 1], kept, read, state)
             for place in range(n_read):
-                reach = window - np.int64(_random(state) % np.uint64(window))
-                n_around = 0
-                for other in range(max(0, place - reach), min(n_read, place + reach + 1)):
-                    if other != place:
-                        around[n_around] = read[other]
-                        n_around += 1
+                n_around = _looked_around(read, place, n_read, window, around, state)
                 n_drawn = _sampled(tokens, read[place], drawn, table, negative, state)
-                _step_tensor(
-                    tokens, topics, around[:n_around], drawn[:n_drawn], model, np.float32(rate), flags, room
-                )
+                _step_tensor(tokens, topics, around[:n_around], drawn[:n_drawn], model, rate, flags, room)
+
+
+@njit(cache=True)
+def _room(model, window):  # type: ignore[no-untyped-def]
+    """What `_step_tensor` works in: values and slopes of its tokens, changes of a block, scores and errors of it."""
+    n_slices, rank, size = model[4].shape
+    values, slopes = (
+        np.empty((2 * window, 2 * size), np.float32),
+        np.empty((2 * window, 2 * size), np.float32),
+    )
+    changes = np.empty((BLOCK, n_slices, 2 * size), np.float32)
+    scores, errors = np.empty((n_slices, BLOCK), np.float32), np.empty((n_slices, BLOCK), np.float32)
+    to_biases, to_mixture = np.empty((n_slices, BLOCK), np.float32), np.zeros(n_slices, np.float32)
+    tensor, summed = (
+        np.empty((2 * window, n_slices), np.float32),
+        np.empty((2 * window, n_slices), np.float32),
+    )
+    halves = np.empty((2, 2 * window, n_slices, rank), np.float32)
+    to_tensor = np.empty((2, n_slices, rank, size), np.float32)
+    return (
+        values,
+        slopes,
+        changes,
+        scores,
+        errors,
+        to_biases,
+        to_mixture,
+        tensor,
+        summed,
+        halves,
+        to_tensor,
+    )
 
 
 @njit(cache=True, fastmath=True)
@@ -351,8 +360,8 @@ def _step_tensor(tokens, topics, around, drawn, model, rate, flags, room):  # ty
     """
     words, vectors, contexts, biases, left, right, mixture = model
     is_tanh, has_tensor, has_bias, learns_mixture = flags
-    values, slopes, changes, scores, errors, tensor, to_biases, to_left, to_right, to_mixture, summed = room
-    size, n_slices, rank = words.shape[1], len(mixture), left.shape[2]
+    values, slopes, changes, scores, errors, to_biases, to_mixture, tensor, summed, halves, to_tensor = room
+    size, n_slices = words.shape[1], len(mixture)
     width = 2 * size
     for i, place in enumerate(around):
         word, topic = words[tokens[place]], vectors[topics[place]]
@@ -364,13 +373,8 @@ def _step_tensor(tokens, topics, around, drawn, model, rate, flags, room):  # ty
         for s in range(n_slices):
             tensor[i, s] = 0.0
             summed[i, s] = 0.0
-            if has_tensor:
-                for j in range(rank):
-                    at_left = at_right = np.float32(0.0)
-                    for k in range(size):
-                        at_left += left[s, k, j] * word[k]
-                        at_right += right[s, j, k] * topic[k]
-                    tensor[i, s] += at_left * at_right
+    if has_tensor:
+        _multiply(left, right, values, len(around), halves, tensor)
     last = len(drawn) - 1
     to_mixture[:] = 0.0
     for first in range(0, len(drawn), BLOCK):
@@ -427,27 +431,7 @@ def _step_tensor(tokens, topics, around, drawn, model, rate, flags, room):  # ty
                 if has_bias:
                     biases[drawn[first + m], s] += to_biases[s, m]
     if has_tensor:
-        to_left[:] = 0.0
-        to_right[:] = 0.0
-        for i in range(len(around)):
-            for s in range(n_slices):
-                for j in range(rank):
-                    at_left = at_right = np.float32(0.0)
-                    for k in range(size):
-                        at_left += left[s, k, j] * values[i, k]
-                        at_right += right[s, j, k] * values[i, size + k]
-                    at_left *= summed[i, s]
-                    at_right *= summed[i, s]
-                    for k in range(size):
-                        to_left[s, k, j] += at_right * values[i, k]
-                        to_right[s, j, k] += at_left * values[i, size + k]
-                        slopes[i, k] += at_right * left[s, k, j]
-                        slopes[i, size + k] += at_left * right[s, j, k]
-        # What is multiplied grows fast: no step is longer than STEEPEST.
-        left += to_left * _shrunk((to_left * to_left).sum(), rate)
-        right += to_right * _shrunk((to_right * to_right).sum(), rate)
-        for i in range(len(around)):
-            slopes[i] *= _shrunk((slopes[i] * slopes[i]).sum(), rate)
+        _move_tensor(left, right, values, slopes, len(around), halves, summed, to_tensor, rate)
     for i, place in enumerate(around):
         for k in range(size):
             words[tokens[place], k] += slopes[i, k]
@@ -455,6 +439,64 @@ def _step_tensor(tokens, topics, around, drawn, model, rate, flags, room):  # ty
     if learns_mixture:
         for s in range(n_slices):
             mixture[s] += to_mixture[s]
+
+
+@njit(cache=True, fastmath=True)
+def _multiply(left, right, values, n, halves, tensor):  # type: ignore[no-untyped-def]
+    """Add w' P Q t of each of n tokens and slice to `tensor`; keep the factors w' P and Q t in `halves`."""
+    n_slices, rank, size = left.shape
+    for s in range(n_slices):
+        for j in range(rank):
+            p, q = left[s, j], right[s, j]
+            for i in range(n):
+                word, topic = values[i, :size], values[i, size:]
+                at_left = at_right = np.float32(0.0)
+                for k in range(size):
+                    at_left += p[k] * word[k]
+                    at_right += q[k] * topic[k]
+                halves[0, i, s, j], halves[1, i, s, j] = at_left, at_right
+                tensor[i, s] += at_left * at_right
+
+
+@njit(cache=True, fastmath=True)
+def _move_tensor(left, right, values, slopes, n, halves, summed, to_tensor, rate):  # type: ignore[no-untyped-def]
+    """Move P and Q by the errors `summed` of n tokens, and add what they ask of the tokens to `slopes`.
+
+    What is multiplied grows fast: no step is longer than STEEPEST.
+    """
+    n_slices, rank, size = left.shape
+    to_tensor[:] = 0.0
+    square_left = square_right = np.float32(0.0)
+    for s in range(n_slices):
+        for j in range(rank):
+            p, q, to_p, to_q = left[s, j], right[s, j], to_tensor[0, s, j], to_tensor[1, s, j]
+            for i in range(n):
+                for_left = halves[1, i, s, j] * summed[i, s]
+                for_right = halves[0, i, s, j] * summed[i, s]
+                word, topic = values[i, :size], values[i, size:]
+                word_slope, topic_slope = slopes[i, :size], slopes[i, size:]
+                for k in range(size):
+                    to_p[k] += for_left * word[k]
+                    word_slope[k] += for_left * p[k]
+                for k in range(size):
+                    to_q[k] += for_right * topic[k]
+                    topic_slope[k] += for_right * q[k]
+            for k in range(size):
+                square_left += to_p[k] * to_p[k]
+                square_right += to_q[k] * to_q[k]
+    on_left, on_right = _shrunk(square_left, rate), _shrunk(square_right, rate)
+    for s in range(n_slices):
+        for j in range(rank):
+            for k in range(size):
+                left[s, j, k] += on_left * to_tensor[0, s, j, k]
+                right[s, j, k] += on_right * to_tensor[1, s, j, k]
+    for i in range(n):
+        square = np.float32(0.0)
+        for k in range(2 * size):
+            square += slopes[i, k] * slopes[i, k]
+        shrink = _shrunk(square, rate)
+        for k in range(2 * size):
+            slopes[i, k] *= shrink
 
 
 @njit(cache=True)
@@ -499,14 +541,11 @@ def _train_mixtures(work, model, settings, n_epochs, state):  # type: ignore[no-
             asked[:] = 0.0
             n_read = _read_document(tokens, offsets[d], offsets[d + 1], kept, read, state)
             for place in range(n_read):
-                reach = window - np.int64(_random(state) % np.uint64(window))
-                n_around = 0
-                for other in range(max(0, place - reach), min(n_read, place + reach + 1)):
-                    if other != place:
-                        around[n_around] = tokens[read[other]]
-                        for k in range(size):
-                            rows[n_around, k] = words[around[n_around], k] + own[k]
-                        n_around += 1
+                n_around = _looked_around(read, place, n_read, window, around, state)
+                for i in range(n_around):
+                    around[i] = tokens[around[i]]
+                    for k in range(size):
+                        rows[i, k] = words[around[i], k] + own[k]
                 n_drawn = _sampled(tokens, read[place], drawn, table, negative, state)
                 if learns_words:
                     _learn(rows, outputs, places[:n_around], drawn[:n_drawn], rate, values, slopes, changes)

@@ -19,8 +19,8 @@ class TensorModel:
     """The score of a context c is u . f(w' P_i Q_i t + V_ci . (w, t) + b_ci), i = 1 .. n_slices, all arrays float32.
 
     `words` w (n_known, n_dimensions); `topics` t (n_topics, n_dimensions); `contexts` V (n_known, n_slices, 2
-    n_dimensions); `biases` b (n_known, n_slices); `left` P (n_slices, n_dimensions, rank); `right` Q
-    (n_slices, rank, n_dimensions); `mixture` u (n_slices,).
+    n_dimensions); `biases` b (n_known, n_slices); `left` P', its transpose, so that loops follow the memory, and
+    `right` Q, both (n_slices, rank, n_dimensions); `mixture` u (n_slices,).
     """
 
     words: np.ndarray
@@ -44,7 +44,7 @@ class TensorModel:
     ) -> "TensorModel":
         """Return a model of these words and topics whose contexts are zero, of a random tensor or of none."""
         size = words.shape[1]
-        left = rng.normal(0, DEVIATION, (n_slices, size, rank)) * has_tensor
+        left = rng.normal(0, DEVIATION, (n_slices, rank, size)) * has_tensor
         right = rng.normal(0, DEVIATION, (n_slices, rank, size)) * has_tensor
         arrays = (
             words.copy(),

@@ -20,7 +20,7 @@ def log_softmax(topics: np.ndarray, vectors: np.ndarray, log_base: np.ndarray | 
 
     topics: (n_topics, n_dimensions); vectors: (n_terms, n_dimensions); log_base: log u (n_terms,), zero where None.
     """
-    scores = topics @ vectors.T.astype(np.float64)
+    scores = topics @ np.asarray(vectors, dtype=np.float64).T
     if log_base is not None:
         scores += log_base
     largest = scores.max(axis=1, keepdims=True)
@@ -44,7 +44,7 @@ def softmax_objective(
     # sum N log p differs from F by sum N log u, which no topic vector changes.
     values = np.einsum("kw,kw->k", counts, log_p) - penalty * np.einsum("kd,kd->k", topics, topics)
     residual = counts - totals[:, None] * np.exp(log_p)
-    slopes = residual @ vectors.astype(np.float64) - 2 * np.reshape(penalty, (-1, 1)) * topics
+    slopes = residual @ np.asarray(vectors, dtype=np.float64) - 2 * np.reshape(penalty, (-1, 1)) * topics
     return values, slopes
 
 
@@ -60,8 +60,9 @@ def fit_softmax(
     radius: float = np.inf,
 ) -> np.ndarray:
     """Return the topic vectors that maximise `softmax_objective`, float64 (n_topics, n_dimensions), from `start` on."""
+    exact = np.asarray(vectors, dtype=np.float64)  # once, not at every step
     return maximise(
-        lambda topics: softmax_objective(topics, counts, vectors, penalty, log_base),
+        lambda topics: softmax_objective(topics, counts, exact, penalty, log_base),
         start,
         n_steps=n_steps,
         tolerance=tolerance,
@@ -77,10 +78,11 @@ def negatives_objective(
     seen: A, how often c stands around a token of topic k, and drawn: B, how often it is a negative sample there, both
     (n_topics, n_terms); outputs: o (n_terms, n_dimensions).
     """
-    scores = topics @ outputs.T.astype(np.float64)
+    exact = np.asarray(outputs, dtype=np.float64)
+    scores = topics @ exact.T
     below = -np.logaddexp(0.0, -scores)  # log s(score); log s(-score) is that less the score
     values = ((seen + drawn) * below - drawn * scores).sum(axis=1)
-    slopes = (seen - (seen + drawn) * np.exp(below)) @ outputs.astype(np.float64)
+    slopes = (seen - (seen + drawn) * np.exp(below)) @ exact
     return values, slopes
 
 
@@ -102,8 +104,9 @@ def fit_negatives(
     drawn = negative * noise * (seen.sum(axis=1, keepdims=True) - seen)
     # Each topic's function is a mean, so that all are of one size.
     size = np.maximum(seen.sum(axis=1, keepdims=True), 1)
+    seen, drawn, exact = seen / size, drawn / size, outputs.astype(np.float64)
     return maximise(
-        lambda topics: negatives_objective(topics, seen / size, drawn / size, outputs),
+        lambda topics: negatives_objective(topics, seen, drawn, exact),
         start,
         n_steps=n_steps,
         tolerance=tolerance,

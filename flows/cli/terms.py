@@ -25,7 +25,10 @@ def terms(
         str | None, typer.Option("--dataset", "-d", help="Data set.", show_default=DATASET)
     ] = None,
     method: Annotated[
-        str, typer.Option("--method", "-m", help="dcot or compressive; parameters as in dcot(noise=0.9).")
+        str,
+        typer.Option(
+            "--method", "-m", help="dcot, compressive or a topic model; parameters as in dcot(noise=0.9)."
+        ),
     ] = "dcot",
     top: Annotated[int, typer.Option(help="Terms shown a column at most.")] = 10,
     rule: Annotated[
@@ -40,10 +43,12 @@ def terms(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
-    """Show what a method has learned about terms: what dcot makes of a word, which phrases compressive keeps.
+    """Show what a method has learned about terms: topics, what dcot makes of a word, which phrases compressive keeps.
 
     For dcot a column has the terms that a document of that one word is taken to mean, best first; what the empty
-    document gets (first column) is subtracted from the others. For compressive words choose the phrases with them.
+    document gets (first column) is subtracted from the others. For compressive words choose the phrases with them. Of
+    topic models (lda, nmf, scdv, twe-1 and others) the columns are topics: for a word that in which it is most
+    probable, without words the most coherent ones.
 
     Example: textbench terms --method dcot --dataset reuters65 nasdaq reagan
     """

@@ -1,23 +1,29 @@
-"""The terms a method has learned, in columns: what dCoT makes of one word, the phrases that compression keeps.
+"""The terms a method has learned, in columns: topics, what dCoT makes of one word, the phrases that compression keeps.
 
 A method that has something to show defines `term_columns(terms, words, n_shown)` on its fitted class. It is given the
 vocabulary, those of its terms that the user asked about, and how many to show, and returns a list of columns, each
-(heading, [(term, value), ...]), best first.
+(heading, [(term, value), ...]), best first. Of a method that learns topics, or soft clusters of terms, the columns are
+topics: those in which the words asked about are most probable, or else the most coherent ones.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from textbench.evaluation.metrics.coherence import npmi, top_terms
 from textbench.flows.plan.cell import plan
 from textbench.flows.plan.request import Request
 from textbench.tasks import InputError, catalogue, featurize, ingest
+from textbench.tasks.derived import topics
 from textbench.tasks.storage.store import Artifact, Store
 
 if TYPE_CHECKING:
     from textbench.tasks.catalogue import Entry
 
 HOOK = "term_columns"
+OF_CLUSTERS = "term_memberships_"  # what a method calls the soft clusters of its terms
+N_TOPICS = 8  # that are shown where no word is asked about
+Pairs = list[tuple[str, list[tuple[str, float]]]]
 
 
 @dataclass(frozen=True)
@@ -86,8 +92,11 @@ def ask(question: TermsQuestion, store: Store) -> TermColumns:
     terms = opened.json("terms")
     headings = {_term(word, terms, opened): word for word in question.words}
     fitted = store.open(cell.references["featurize"])
-    method = entry.load().build().from_arrays(featurize.load_arrays(fitted, "model"))
-    columns = getattr(method, HOOK)(terms, list(headings), question.n_shown)
+    if _has_hook(entry):
+        method = entry.load().build().from_arrays(featurize.load_arrays(fitted, "model"))
+        columns: Pairs = getattr(method, HOOK)(terms, list(headings), question.n_shown)
+    else:
+        columns = _topics(opened, fitted, list(headings), question.n_shown)
     shown = [Column(_heading(heading, headings), pairs) for heading, pairs in columns]
     return TermColumns(cell.dataset, question.method, shown)
 
@@ -100,7 +109,41 @@ def _require_hook(entry: "Entry") -> None:
 
 
 def _has_terms(entry: "Entry") -> bool:
-    return f"def {HOOK}(" in entry.path.read_text("utf-8") and not entry.reads_texts_alone
+    return (_has_hook(entry) or _has_topics(entry)) and not entry.reads_texts_alone
+
+
+def _has_hook(entry: "Entry") -> bool:
+    return f"def {HOOK}(" in entry.path.read_text("utf-8")
+
+
+def _has_topics(entry: "Entry") -> bool:
+    has_own = "n_topics" in (entry.parameters or {}) or "token_topics" in entry.needs
+    return has_own or OF_CLUSTERS in entry.path.read_text("utf-8")
+
+
+def _topics(vectors: Artifact, features: Artifact, words: Sequence[str], n_shown: int) -> Pairs:
+    """Return topics of a fitted method, first terms first: a word's, in which it is most probable, or most coherent."""
+    import numpy as np
+
+    terms, counts = vectors.json("terms"), topics.read_counts(vectors)
+    probabilities = topics.term_probabilities(features, counts)
+    found = [(f"{word}: topic", int(probabilities[:, terms.index(word)].argmax())) for word in words]
+    if not words:
+        whole = np.flatnonzero((probabilities > 0).sum(axis=1) >= topics.N_WORDS)
+        order = np.argsort(-npmi(top_terms(probabilities[whole], topics.N_WORDS), counts), kind="stable")
+        found = [("topic", int(number)) for number in whole[order[:N_TOPICS]]]
+    best = [(heading, number, np.argsort(-probabilities[number], kind="stable")) for heading, number in found]
+    return [
+        (
+            f"{heading} {number}",
+            [
+                (terms[t], float(probabilities[number, t]))
+                for t in order[:n_shown]
+                if probabilities[number, t]
+            ],
+        )
+        for heading, number, order in best
+    ]
 
 
 def _term(word: str, terms: Sequence[str], vectors: Artifact) -> str:

@@ -27,6 +27,8 @@ def explain(entry: LedgerEntry) -> list[Part]:
         parts.append(("measured here", [*_figures(entry.fresh), *_runs(entry.fresh)]))
     if entry.recorded:
         parts.append(("recorded", [*_figures(entry.recorded), *_record(entry)]))
+    if claim.corrected is not None:
+        parts.append(("another definition", [*_corrected(entry)]))
     if entry.verdict.algebra:
         parts.append(("interval", entry.verdict.algebra))
     parts.append(("verdict", [f"{entry.verdict.kind}: {entry.verdict.reason}"]))
@@ -43,6 +45,14 @@ def _figures(found: Measurement) -> Iterator[str]:
         yield f"{found.basis}: {found.compared:.6g}"
     for seed, value in found.each.items():
         yield f"seed {seed}: {value:.6g}"
+
+
+def _corrected(entry: LedgerEntry) -> Iterator[str]:
+    yield (
+        f"{entry.claim.corrected} {entry.claim.unit} is what the row's source printed later in its place: the harmonic "
+        "mean of macro precision and macro recall"
+    )
+    yield "measured: nothing" if entry.corrected is None else f"measured: {entry.corrected:.6g}"
 
 
 def _detectable(pair: Comparison) -> str:

@@ -8,7 +8,7 @@ verdicts is the page `evaluation.claims.verdicts`.
 import csv
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,6 +25,7 @@ from textbench.evaluation.claims.published import (
     read_claims,
 )
 from textbench.evaluation.claims.verdicts import Comparison, Verdict, settle
+from textbench.evaluation.metrics.single_label import f1_of_rates
 from textbench.flows.plan.request import BenchmarkRequest
 from textbench.flows.referee import recorded_audits
 from textbench.flows.referee.judgement import impossible, judge
@@ -54,6 +55,7 @@ COLUMNS = (
 )  # fmt: skip
 N_SEEDS = 5  # of a method that draws random numbers, as many as SCDV's authors ran
 N_TIMED = 3
+MACRO_RATES = ("macro-precision", "macro-recall")
 # That make what no plain run does.
 SUITES = {"scdv-2017": "scdv", "compressive-features-2013": "compressive", "dcot-2012": "dcot"}
 
@@ -67,6 +69,7 @@ class LedgerEntry:
     fresh: Measurement | None
     recorded: Measurement | None
     record: Mapping[str, str] = field(default_factory=dict, repr=False)
+    corrected: float | None = None  # measured, in the definition that the claim's `corrected` has
 
     @property
     def measured(self) -> Measurement | None:
@@ -89,6 +92,7 @@ class LedgerEntry:
             "reason": self.verdict.reason,
             "algebra": list(self.verdict.algebra),
             "twin": self.claim.twin,
+            "corrected": {"published": self.claim.corrected, "measured": self.corrected},
             "measured": self.fresh.as_json() | {"hardware": hardware} if self.fresh else None,
             "recorded": dict(self.record) or None,
         }
@@ -133,8 +137,26 @@ def ledger(home: Path, claims: Sequence[Claim]) -> list[LedgerEntry]:
             measured=judged,
             missing=missing or _missing(claim),
         )
-        entries.append(LedgerEntry(claim, verdict, fresh, recorded, evidence.records.get(claim.id, {})))
+        record = evidence.records.get(claim.id, {})
+        corrected = _corrected(claim, every, evidence.best)
+        entries.append(LedgerEntry(claim, verdict, fresh, recorded, record, corrected))
     return entries
+
+
+def _corrected(
+    claim: Claim, claims: Mapping[str, Claim], best: Callable[[Claim], Measurement | None]
+) -> float | None:
+    """Return the harmonic mean of the macro rates measured for a claim's row, the mean over seeds; None without."""
+    if claim.corrected is None:
+        return None
+    both = [best(claims[claim.id.replace(claim.metric, rate)]) for rate in MACRO_RATES]
+    precision, recall = both
+    if precision is None or recall is None or precision.value is None or recall.value is None:
+        return None
+    seeds = precision.each.keys() & recall.each.keys()
+    if not seeds:
+        return f1_of_rates(precision.value, recall.value)
+    return sum(f1_of_rates(precision.each[seed], recall.each[seed]) for seed in sorted(seeds)) / len(seeds)
 
 
 Found = tuple[Measurement | None, Measurement | None, str | None]

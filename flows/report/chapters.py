@@ -19,6 +19,7 @@ from textbench.flows.report import (
     ranks,
     recorded,
     search,
+    topical,
     topics,
 )
 from textbench.flows.report.boards import Board
@@ -72,7 +73,11 @@ def chapters(evidence: Evidence, entries: Sequence[LedgerEntry] | None = None) -
     is_search_alone = searched and not (evidence.rows or evidence.budgets or evidence.failed)
     return [
         _which(evidence, found, others, searched),
-        *([] if is_search_alone else [_sure(evidence, found), _costs(found, evidence)]),
+        *(
+            []
+            if is_search_alone
+            else [_sure(evidence, found), _costs(found, others, with_all=entries is not None)]
+        ),
         *([_papers(entries, remade)] if entries is not None else [_remade(remade)] if remade else []),
         _made(evidence, found, entries, searched),
     ]
@@ -257,7 +262,7 @@ def _explained(found: Sequence[Board]) -> list[str]:
     ]
 
 
-def _costs(found: Sequence[Board], evidence: Evidence) -> Chapter:
+def _costs(found: Sequence[Board], others: Sequence[Board], *, with_all: bool) -> Chapter:
     sections = []
     for board in found:
         if table := costs.table(board):
@@ -270,6 +275,10 @@ def _costs(found: Sequence[Board], evidence: Evidence) -> Chapter:
             answer.append(line)
     if len(found) > SEVERAL:
         answer.append("The rest is in the chapter.")
+    of_topical = topical.tables(known := [*found, *others])
+    if of_topical or with_all:
+        title = "Which topical method is worth its cost?"
+        sections.append(Section("topical", title, lines=topical.answers(known), tables=of_topical))
     nothing = ["Nothing was timed here yet: run two methods on one data set (textbench run quick --timed)."]
     return Chapter("costs", "What does it cost?", answer or nothing, sections=sections)
 

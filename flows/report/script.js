@@ -19,13 +19,15 @@ for (const table of document.querySelectorAll("table")) {
       heads.forEach((other) => other.removeAttribute("aria-sort"));
       head.setAttribute("aria-sort", up ? "ascending" : "descending");
       const sign = up ? 1 : -1;
-      const rows = [...body.rows].sort((a, b) => {
+      const compare = (a, b) => {
         const x = key(a, i), y = key(b, i);
         if (!isNumber) return sign * String(x).localeCompare(String(y), undefined, { numeric: true });
         if (Number.isNaN(x) || Number.isNaN(y)) return Number.isNaN(x) - Number.isNaN(y);
         return sign * (x - y);
-      });
-      body.append(...rows);
+      };
+      // Each group by itself, below its title.
+      for (const group of table.tBodies)
+        group.append(...[...group.rows].filter((row) => !row.classList.contains("group")).sort(compare));
     });
   });
   if (!table.dataset.filters) continue;

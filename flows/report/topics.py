@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from textbench.evaluation.metrics.coherence import npmi, top_terms, umass
+from textbench.evaluation.metrics.coherence import diversity, npmi, top_terms, umass
 from textbench.flows.report.evidence import Evidence, Row
 from textbench.flows.results.method_names import explained, marked
 from textbench.flows.results.runs import Run
@@ -99,16 +99,17 @@ def coherence(found: Sequence[Topics]) -> Table:
         n = len(one.npmi)
         rows.append([
             Datum(one.row["dataset"]), Datum(marked(one.row)), Datum(one.row["protocol"]), Datum(str(n), n),
-            number(sum(one.npmi) / n, 3), number(sum(one.umass) / n, 1),
+            number(sum(one.npmi) / n, 3), number(sum(one.umass) / n, 1), number(diversity(one.words), 3),
         ])  # fmt: skip
     headings = [
         ("dataset", "data set"), ("method", "method"), ("protocol", "protocol"), ("topics", "topics"),
-        ("npmi_coherence", "NPMI"), ("umass_coherence", "UMass"),
+        ("npmi_coherence", "NPMI"), ("umass_coherence", "UMass"), ("diversity", "diversity"),
     ]  # fmt: skip
     note = (
         f"Mean over topics of the coherence of their first {N_WORDS} words on the training "
         "documents; higher is better. NPMI "
-        f"runs from -1 to 1. One seed.{explained(marked(one.row) for one in found)}"
+        "runs from -1 to 1. Diversity is the share of different words among these of all topics. One seed."
+        f"{explained(marked(one.row) for one in found)}"
     )
     return Table("coherence", "Coherence of topics", headings, rows, note, LOCAL)
 

@@ -23,6 +23,7 @@ from textbench.tasks.tokens import TokenRule, encode
 PAPER, DATASET, METHOD = "dcot-2012", "reuters65", "dcot"
 GRID_LABELS = 1000  # of figure 3
 REFERENCES = ("counts", "tfidf")  # drawn beside the grid
+RELATED = ("msda", "sda")  # drawn in figure 4, where the paper has only its five methods
 # Figure 2 as printed: the empty document and those of one word, each with the terms made of it, the highest first.
 PRINTED_EMPTY = "year billion dlrs mln share market bank interest price debt"
 PRINTED = {
@@ -191,17 +192,22 @@ def _aside(beside: Mapping[str, Sequence[float]], curves: Done) -> str:
 
 
 def figure_4(part: Done) -> Exhibit | None:
-    """The accuracy by labels of the five methods, with 95 % bands over draws."""
+    """The accuracy by labels of the paper's five methods and of its related work, with 95 % bands over draws."""
     if not part.found:
         return None
     accuracies = _accuracies(part)
+    names = dict.fromkeys(method for method, _ in accuracies)
+    beside = [method for method in names if catalogue.parse_method(method)[0] in RELATED]
+    judged = [row for row in part.rows if row["method"] not in beside]
+    aside = f" Not in the paper, and not tested: {', '.join(beside)}." if beside else ""
     rows = [[*place, *_summary(values)] for place, values in accuracies.items()]
     caption = (
         f"Accuracy in percent by labelled training documents, the mean over {_draws(accuracies.values())} of labels; "
         "bands are 95 % intervals (Student t), none for one draw. Features are learnt on all training texts, and every "
         "method is tuned over "
         f"{part.part.request.trials} settings by cross-validation on the labels of the budget. "
-        f"{_sentences('figure-4')}{''.join(f' {line}' for line in verdicts(part.rows, 'accuracy'))}{part.remarks}"
+        f"{_sentences('figure-4')}{''.join(f' {line}' for line in verdicts(judged, 'accuracy'))}"
+        f"{aside}{part.remarks}"
     )
     header = ("method", "labels", "accuracy, percent", "from", "to", "draws")
     draw = partial(drawings.curves, summarise(part.rows, "accuracy"))

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from textbench.evaluation.claims.published import Claim, read_claims
+from textbench.evaluation.claims.published import METHODS, Claim, read_claims
 from textbench.flows.plan.derived import DerivedArtifact, plan_derived
 from textbench.flows.plan.request import DerivedRequest
 from textbench.flows.plan.suites import parts
@@ -19,14 +19,17 @@ from textbench.tasks.storage.store import Store
 SUITE, PAPER, DATASET = "scdv", "scdv-2017", "20ng"
 METRICS = ("umass-coherence@10", "p-cluster-given-word")  # what their names begin with
 # By the paper's names: who learns the 80 topics of section 4.3 and table 4.
-TOPICS_BY = {"GMM": "scdv(n_clusters=80)", "LDA": "lda(n_topics=80)"}
+TOPICS_BY = {"GMM": "scdv(n_clusters=80)", "LTSG": METHODS["LTSG"], "LDA": "lda(n_topics=80)"}
 # Table 4: the first words of three topics, as printed; "heath" is as printed too.
 PRINTED = {
     ("image", "GMM"): "file bit image files color format images jpeg gif program",
+    ("image", "LTSG"): "image jpeg file gif format files convert color formats images",
     ("image", "LDA"): "image file color gif jpeg file format bit images quality",
     ("health", "GMM"): "heath study medical drug test drugs studies disease education age",
+    ("health", "LTSG"): "stimulation diseases disease toxin toxic newsletter staff volume heaths aids",
     ("health", "LDA"): "doctor disease coupons treatment pain medical day microorganism medicine body",
     ("mail", "GMM"): "ftp mail internet phone email send opinions fax address box",
+    ("mail", "LTSG"): "anonymous faq send ftp mailing server mail alt archive email",
     ("mail", "LDA"): "list mail information internet send posting email group news anonymous",
 }
 

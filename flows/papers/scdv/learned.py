@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from textbench.evaluation.claims.published import read_claims
+from textbench.evaluation.metrics.coherence import diversity
 from textbench.flows.papers import Exhibit
 from textbench.flows.papers.scdv import drawings
 from textbench.flows.papers.scdv.answers import (
@@ -66,7 +67,7 @@ def _percent(share: float) -> float:
 
 def others(home: Path) -> list[Exhibit]:
     """Return table 4, figure 5 and table 5, those that are made."""
-    found = (table_4(home), figure_5(home), table_5(home))
+    found = (table_4(home), figure_5(home), table_5(home), every_topic(home))
     return [exhibit for exhibit in found if exhibit is not None]
 
 
@@ -95,11 +96,36 @@ def table_4(home: Path) -> Exhibit | None:
         f"{DATASET}, headers kept; higher is better. A cluster's words are ranked by P(w|c) = P(c|w) P(w) / P(c) with "
         "P(c) summed over the vocabulary (the paper prints a sum over topics). The authors' code counts over the same "
         "texts, training and test, without stop words. NPMI, from -1 to 1, does not reward frequent words as UMass "
-        "does. The topics below are those that share most words with the printed ones; LTSG is not run here. Drawn: "
-        "the first run."
+        "does. The topics below are those that share most words with the printed ones. LTSG's topics are of a "
+        "reconstruction. Drawn: the first run."
     )
     draw = partial(drawings.coherence, drawn)
     return Exhibit("table-4", "Table 4: topics and their coherence", caption, header, rows, draw)
+
+
+def every_topic(home: Path) -> Exhibit | None:
+    """The coherence and the diversity of the topics of every model."""
+    pieces = made(home, "topics")
+    rows: list[list[Any]] = []
+    for method in dict.fromkeys(piece.method for piece, _ in pieces):
+        contents = [read(folder, "topics")["topics"] for piece, folder in pieces if piece.method == method]
+        figures = [
+            [mean_of(topics, "umass") for topics in contents],
+            [mean_of(topics, "npmi") for topics in contents],
+            [diversity([topic["words"] for topic in topics]) for topics in contents],
+        ]
+        means = [rounded(sum(values) / len(values)) for values in figures]
+        rows.append([method, _n_topics([{"topics": topics} for topics in contents]), *means, len(contents)])
+    if not rows:
+        return None
+    header = ("method", "topics", "UMass", "NPMI", "diversity", "runs")
+    caption = (
+        f"Means over topics of the coherence of their first ten words, counted over all {_n_documents(pieces):,} "
+        f"documents of {DATASET}; higher is better. Diversity is the share of different words among the first ten of "
+        "all topics: a model of few words again and again has little. NTSG and lda2vec keep the topics of the LDA that "
+        "TWE-1 has; WTM and LTSG are reconstructions."
+    )
+    return Exhibit("topics", "Topics of every model", caption, header, sorted(rows, key=lambda row: -row[3]))
 
 
 METRICS = {"umass": "UMass", "npmi": "NPMI"}
