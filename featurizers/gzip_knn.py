@@ -32,8 +32,9 @@ class CompressedNeighbours(ClassifierMixin, BaseEstimator):
     NCD(x, y) = (C(xy) - min(C(x), C(y))) / max(C(x), C(y)), C being the bytes of gzip (level 9) and xy both texts with
     a blank between. Of equal distances the earlier training text is nearer. Of classes with equally many votes the one
     with the nearest text wins: with 2 neighbours, the paper's number, that is the class of the nearest alone. The
-    paper's code counted a text as right where any of the tied classes was its own, which reads the answer
-    (`tests.benchmarks.gzip_knn` has both figures). Of several labels a score is the share of the votes less one half.
+    paper's code counted a text as right where any of the tied classes was its own, which reads the answer:
+    on 500 test texts of R8 it has 95.20 %, the nearest text 91.60 (`tests.benchmarks.gzip_knn`), and the 93.7 that the
+    paper has on AG News is of that kind. Of several labels a score is the share of the votes less one half.
     `n_neighbors` is clipped to the number of training texts. A test text costs a compression a training text.
 
     X: a list of strings. y: (n_documents,) ints, or a csr or dense indicator (n_documents, n_labels). `classes_`: the

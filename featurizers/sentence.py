@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from textbench.featurizers._encoders.encoder import Encoder, encoder_of
+from textbench.featurizers._encoders.rows import rows_of
 from textbench.featurizers._learned import LearnedArrays
 from textbench.featurizers._parameters import check_parameters
 from textbench.featurizers._texts import checked_texts
@@ -115,23 +116,16 @@ class SentenceVectors(LearnedArrays, ClassNamePrefixFeaturesOutMixin, Transforme
         """
         check_is_fitted(self)
         texts, known = checked_texts(X), getattr(self, "_known", {})
-        missing = [row for row, text in enumerate(texts) if text not in known]
-        made: dict[int, np.ndarray] = {}
-        if missing:
-            found = self._encoder()
-            if found.folder.fingerprint != self.fingerprint_:
-                raise ValueError(
-                    f"{self.model} is another model than this was fitted with: its fingerprint must be "
-                    f"{self.fingerprint_[:12]}, got {found.folder.fingerprint[:12]}"
-                )
-            made = dict(zip(missing, found.encode([texts[row] for row in missing]), strict=True))
-        vectors = np.empty((len(texts), self.n_dimensions_), dtype=np.float32)
-        for row, text in enumerate(texts):
-            vectors[row] = (made[row] if row in made else known[text])[: self.n_dimensions_]
-        if self.normalize:
-            lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-            vectors /= np.where(lengths > 0, lengths, np.float32(1))
-        return vectors
+        return rows_of(texts, known, self._made, self.n_dimensions_, normalize=self.normalize)
+
+    def _made(self, texts: Sequence[str]) -> np.ndarray:
+        found = self._encoder()
+        if found.folder.fingerprint != self.fingerprint_:
+            raise ValueError(
+                f"{self.model} is another model than this was fitted with: its fingerprint must be "
+                f"{self.fingerprint_[:12]}, got {found.folder.fingerprint[:12]}"
+            )
+        return found.encode(texts)
 
     def _encoder(self) -> Encoder:
         return encoder(self.model, self.max_tokens, self.prompt, self.pooling, self.long, self.backend)

@@ -5,7 +5,7 @@ share: columns of the first are multiplied by 2 (1 - weight) / s, those of the s
 length of the part's rows on the training documents.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -94,20 +94,23 @@ def _of_method(params: Mapping[str, Any]) -> dict[str, Any]:
 
 def compute(job: "Job") -> None:
     """Set the features of both parts side by side and write them, with the scales."""
+    weight, made = job.params["weight"], [job.open(part) for part in PARTS]
+    scales = [_mean_length(part.matrix("train")) for part in made]
+    for part in ("train", "test"):
+        job.save_matrix(part, side_by_side([one.matrix(part) for one in made], weight, scales))
+    job.save_json("model", {"weight": weight, "scales": scales})
+
+
+def side_by_side(features: Sequence[Any], weight: float, scales: Sequence[float]) -> Any:
+    """Return features of both parts, csr or float32 (n_documents, n_features), as one matrix, csr if a part is."""
     import numpy as np
     import scipy.sparse as sp
 
-    weight, made = job.params["weight"], [job.open(part) for part in PARTS]
-    scales = [_mean_length(part.matrix("train")) for part in made]
     factors = [2 * share / scale for share, scale in zip((1 - weight, weight), scales, strict=True)]
-    for part in ("train", "test"):
-        blocks = [one.matrix(part) * np.float32(factor) for one, factor in zip(made, factors, strict=True)]
-        if any(sp.issparse(block) for block in blocks):
-            joined = sp.hstack([sp.csr_matrix(block) for block in blocks], format="csr", dtype=np.float32)
-        else:
-            joined = np.ascontiguousarray(np.hstack(blocks), dtype=np.float32)
-        job.save_matrix(part, joined)
-    job.save_json("model", {"weight": weight, "scales": scales})
+    blocks = [one * np.float32(factor) for one, factor in zip(features, factors, strict=True)]
+    if any(sp.issparse(block) for block in blocks):
+        return sp.hstack([sp.csr_matrix(block) for block in blocks], format="csr", dtype=np.float32)
+    return np.ascontiguousarray(np.hstack(blocks), dtype=np.float32)
 
 
 def _mean_length(features: Any) -> float:

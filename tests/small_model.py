@@ -1,12 +1,17 @@
 """A sentence model of 100 kB, made here: a BERT of 2 layers and 32 numbers with seeded weights, and 200 pieces."""
 
+import functools
 import json
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.embeddings_stub import small_endpoint
+
+FOLDER = tempfile.TemporaryDirectory()
 HIDDEN, INNER, LAYERS, HEADS, LONGEST = 32, 64, 2, 4, 40
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
 PIECES = [
@@ -102,3 +107,17 @@ def save_model(folder: Path, seed: int = 0, **changed: Any) -> Path:
         path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps(content))
     return folder
+
+
+@functools.cache
+def small_model() -> str:
+    """Return the folder of a model that all tests of a process share."""
+    return str(save_model(Path(FOLDER.name)))
+
+
+def small_params(name: str) -> dict[str, Any]:
+    """Return the parameters with which a method that stands on a model reads the small one, none for another."""
+    if name == "api":
+        return small_endpoint()
+    model = {"sentence": "", "static": "distil:"}
+    return {"model": model[name] + small_model()} if name in model else {}

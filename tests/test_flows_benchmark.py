@@ -28,6 +28,8 @@ from textbench.tasks.storage.store import Store
 FIELDS = {
     "dataset", "method", "protocol", "seed", "params", "metrics", "seconds", "peak_mb", "run_id", "cached", "error",
 }  # fmt: skip
+# What is recorded of a cell beside its row.
+KEPT = {"attempt", "created", "request", "sweeps", "timed", "tracking_uri"}
 OVER = ("COMPLETED", "FAILED", "CANCELLED", "CRASHED")  # what Prefect calls states that are final
 TWO = ("run", "--method", "binary", "--method", "lsi", "--seed", "0", "--json")
 
@@ -91,9 +93,12 @@ def created(home: Path, stage: str) -> dict[str, float]:
     return {meta.parent.name: json.loads(meta.read_text())["created"] for meta in metas}
 
 
-def test_a_row_has_every_field_and_honest_figures(first: list[dict[str, Any]]) -> None:
+def test_a_row_has_every_field_and_honest_figures(home: Path, first: list[dict[str, Any]]) -> None:
     binary, lsi = first
     assert set(binary) >= FIELDS
+    recorded = json.loads((home / "index" / f"{binary['key']}.json").read_text())
+    assert recorded.keys() - binary.keys() == KEPT
+    assert (binary["uses_labels"], binary["unread"]) == (False, {})
     assert (binary["method"], lsi["method"]) == ("binary", "lsi")
     assert not binary["cached"]
     assert 0.95 < binary["metrics"]["accuracy"] < lsi["metrics"]["accuracy"] < 1

@@ -12,6 +12,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
+from tests.small_model import small_params
 from textbench.featurizers._contract import SMALL, Subject
 from textbench.flows.explain.estimators import method
 from textbench.flows.plan.cell import plan
@@ -52,6 +53,7 @@ def small(entry: catalogue.Entry) -> dict[str, Any]:
     accepted = Subject(entry.load()).accepted
     own = {name: value for name, value in SMALL.items() if name in accepted and name != "random_state"}
     reads_vectors = "word_vectors" in entry.needs
+    own |= small_params(entry.name)
     return own | ({f"{PREFIX}{name}": value for name, value in VECTORS.items()} if reads_vectors else {})
 
 

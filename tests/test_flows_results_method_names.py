@@ -20,9 +20,19 @@ from textbench.flows.report import page
 from textbench.flows.report.chapters import chapters
 from textbench.flows.report.evidence import gather
 from textbench.flows.results.index import Index
-from textbench.flows.results.leaderboard import boards
-from textbench.flows.results.method_names import MEANING, MEANINGS, PRETRAINED, explained, marked, uses_labels
+from textbench.flows.results.method_names import (
+    MEANING,
+    MEANINGS,
+    PRETRAINED,
+    explained,
+    in_groups,
+    marked,
+    marked_ranker,
+    uses_labels,
+)
 from textbench.flows.results.regressions import Change, report
+from textbench.flows.tables.formats import to_csv, to_html
+from textbench.flows.tables.table import of_texts
 from textbench.tasks.storage.files import write_json
 
 SAID = f"+ {MEANING}."
@@ -91,24 +101,84 @@ def test_what_stands_on_a_pretrained_model_is_marked_by_its_name() -> None:
     assert explained(["chi2+", "sentence°"]) == f" {SAID}{explained(['sentence°'])}"
 
 
-def test_the_leaderboard_says_how_much_a_model_did_not_read() -> None:
-    row = {
-        "dataset": "d",
-        "protocol": "honest",
-        "trials": 0,
-        "seed": 0,
-        "error": None,
-        "metrics": {"accuracy": 0.5},
+BEHIND, UNREAD = f"Methods on a pretrained model ({PRETRAINED})", {"documents": 0.1, "tokens": 0.25}
+
+
+@pytest.fixture(scope="module")
+def with_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """sentence is the best, tfidf next, static last."""
+    home = tmp_path_factory.mktemp("models")
+    for method, n_right in {"sentence": 60, "tfidf": 57, "static": 40}.items():
+        predicted = [(target + (place >= n_right)) % 3 for place, target in enumerate(TARGET)]
+        unread = {"unread": UNREAD if method == "sentence" else {}}
+        one_label(home, "r8", method, TARGET, predicted, seconds={"featurize": 1.0}, **unread)
+    return home
+
+
+def test_methods_on_a_model_are_a_group_of_their_own_in_every_form(
+    with_models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEXTBENCH_HOME", str(with_models))
+    monkeypatch.setenv("COLUMNS", "200")
+    wanted = ["Methods", "tfidf", BEHIND, "sentence°", "static°"]
+
+    def are_in_order(text: str, names: list[str] = wanted) -> bool:
+        places = [text.index(name) for name in names]
+        return places == sorted(places)
+
+    text = run("leaderboard")
+    assert are_in_order(text) and "> sentence°" in text  # the best is the best of all
+    assert "Documents cut, and tokens not read: sentence 10 % and 25 %." in " ".join(text.split())
+    markdown = run("leaderboard", "--format", "markdown").splitlines()
+    assert are_in_order("".join(line for line in markdown if line.startswith("| ")))
+    assert markdown[2].endswith("| documents cut, % | tokens cut, % |")
+    assert any(line.startswith("| **sentence°**") and line.endswith("| 10.0 | 25.0 |") for line in markdown)
+    assert any(line.startswith("| tfidf") and line.endswith("| - | - |") for line in markdown)
+    latex = run("leaderboard", "--format", "latex")
+    assert rf"\midrule{chr(10)}\multicolumn{{9}}{{l}}{{\emph{{{BEHIND}}}}} \\" in latex
+    rows = list(csv.DictReader(io.StringIO(run("leaderboard", "--format", "csv"))))
+    assert {row["method"]: row["is_pretrained"] for row in rows} == {
+        "sentence": "1",
+        "tfidf": "0",
+        "static": "1",
     }
-    row |= {
-        "seconds": {},
-        "peak_mb": None,
-        "params": {},
-        "method": "sentence",
-        "unread": {"documents": 0.1, "tokens": 0.25},
-    }
-    note = boards([row, row | {"method": "tfidf", "unread": {}}])[0].note
-    assert "Documents cut, and tokens not read: sentence 10 % and 25 %." in note
+    assert [row["documents_cut"] for row in rows] == ["0.1", "", ""]
+    compared = run("compare", "sentence", "tfidf", "-d", "r8")
+    assert are_in_order(compared, [BEHIND, "sentence°"])
+
+
+def test_groups_in_the_report_its_files_and_a_notebook(with_models: Path) -> None:
+    evidence = gather(with_models)
+    found = chapters(evidence)
+    tables = {t.name: t for chapter in found for part in chapter.sections for t in part.tables}
+    for name in ("leaderboard-r8-honest", "costs-r8-honest"):
+        assert [title for title, _ in tables[name].groups] == ["Methods", BEHIND], name
+        assert tables[name].groups[1][1] == 2, name
+    board = tables["leaderboard-r8-honest"]
+    lines = {line["method"]: line for line in csv.DictReader(io.StringIO(to_csv(board)))}
+    assert list(lines)[-2:] == ["sentence°", "static°"]
+    assert (lines["tfidf"]["group"], lines["static°"]["group"]) == ("Methods", BEHIND)
+    assert [lines[name]["documents_cut"] for name in ("tfidf", "sentence°", "static°")] == ["", "0.1", ""]
+    html = page.render(evidence, found)
+    head = f'<tr class="group"><th scope="rowgroup" colspan="{len(board.headings)}">{BEHIND}</th></tr>'
+    assert head in html and "documents cut, %" in html
+    assert f'style="text-align: left">{BEHIND}</th>' in to_html(board)
+
+
+def test_a_group_is_known_by_the_marks_of_a_label() -> None:
+    names = ["tfidf*", "sentence°*", "join(tfidf, sentence)° (5 trials)*", "chi2+"]
+    table = in_groups(of_texts("", ("method",), [[name] for name in names]))
+    assert table.groups == [("Methods", 2), (BEHIND, 2)]
+    assert [row[0].text for row in table.rows] == [names[0], names[3], names[1], names[2]]
+    plain = of_texts("", ("method",), [["tfidf"]])
+    assert in_groups(plain) is plain and plain.grouped == [("", plain.rows)]
+
+
+def test_a_ranker_on_a_model_is_marked() -> None:
+    for name in ("dense", "dense(model='org/name')", "sentence", "lm+static"):
+        assert marked_ranker(name) == f"{name}{PRETRAINED}"
+    for name in ("bm25", "lsi(n_components=9)", "lm+scdv", "lm+pv", "a run.txt"):
+        assert marked_ranker(name) == name
 
 
 def test_a_mark_is_explained_where_there_is_one() -> None:

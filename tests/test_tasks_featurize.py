@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.own_documents import write
+from tests.small_model import small_params
 from textbench.featurizers._contract import SMALL, Subject, dense
 from textbench.flows.plan.cell import Cell, plan
 from textbench.flows.plan.request import Request
@@ -35,6 +36,7 @@ def small(name: str) -> str:
     """The method with settings that make it quick on few documents."""
     params = {key: SMALL[key] for key in sorted(Subject(METHODS[name].load()).accepted & SMALL.keys())}
     params.pop("random_state", None)
+    params |= small_params(name)
     return catalogue.spelled(name, params | (VECTORS if "word_vectors" in METHODS[name].needs else {}))
 
 

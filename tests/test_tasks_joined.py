@@ -1,5 +1,6 @@
 """Two representations side by side: the columns and scales by hand, what is searched, and what cannot be joined."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +9,13 @@ import pytest
 
 from tests.own_documents import write
 from tests.small_model import save_model
+from textbench.flows.explain.estimators import method
+from textbench.flows.explain.export import Model
 from textbench.flows.plan.cell import Cell, plan
 from textbench.flows.plan.request import Request
 from textbench.flows.results.method_names import is_pretrained
 from textbench.flows.results.rows import result_row
+from textbench.flows.results.runs import Run
 from textbench.tasks import InputError, catalogue, joined, predict
 from textbench.tasks.storage.store import Store
 
@@ -101,6 +105,8 @@ def test_a_join_is_written_as_a_call() -> None:
     [
         ("join(tfidf, nb)", "second must be a representation of the catalogue that uses no labels, got nb"),
         ("join(chi2, tfidf)", "first must be a representation"),
+        ("join(tfidf, chi2)", "second must be a .* that uses no labels, got chi2"),
+        ("join(lz77(order='by_class'), tfidf)", "first must be a .* that uses no labels, got lz77"),
         ("join(tfidf, lsi(n_componets=3))", "lsi has no parameter 'n_componets'"),
         ("join(tfidf, tfidff)", "did you mean tfidf"),
         ("join(tfidf, lsi, weight=1)", "weight must be a number above 0 and below 1, got 1"),
@@ -111,3 +117,34 @@ def test_a_join_is_written_as_a_call() -> None:
 def test_what_cannot_be_joined_is_refused(method: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
         plan(Request(["r8"], [method]))
+
+
+@pytest.mark.parametrize("refit", [False, True])
+def test_an_exported_join_gives_the_features_and_labels_of_the_run(
+    home: Path, store: Store, refit: bool
+) -> None:
+    cell = cell_of(home, "join(counts, char-ngrams(min_df=1), weight=0.25)")
+    row = result_row(cell, store) | {"key": cell.key, "run_id": None, "request": asdict(cell.request)}
+    Model.from_run(Run(home, row), refit=refit).save(home / "join.npz")
+    model = Model.load(home / "join.npz")
+    texts = store.open(cell.references["ingest"]).table("test", ["text"])["text"].to_pylist()
+    made = model.features(texts)
+    assert len(model.feature_names()) == made.shape[1]
+    assert {name.partition("__")[0] for name in model.feature_names()} == {"first", "second"}
+    assert set(model.predict([*texts, "iron w1", "w2 apple w3"])) == {"a", "b"}
+    if not refit:
+        assert (made.toarray() == features(store, cell, "test")).all()
+        labels = store.open(cell.references["evaluate"]).table("predictions")["predicted"].to_pylist()
+        assert model.predict(texts) == ["ab"[label] for label in labels]
+
+
+def test_a_join_is_no_estimator_and_a_part_of_ones_own_is_not_exported(home: Path, store: Store) -> None:
+    for text, params in (("join(tfidf, lsi)", {}), ("join", {"first": "tfidf", "second": "lsi"})):
+        with pytest.raises(InputError, match=r"join is no estimator: .* scikit-learn's FeatureUnion"):
+            method(text, **params)
+    own = home / "mine.py"
+    own.write_text((catalogue.METHODS / "counts.py").read_text("utf-8"))
+    cell = cell_of(home, f"join(counts, first='{own}', second='tfidf')".replace("counts, ", ""))
+    row = result_row(cell, store) | {"key": cell.key, "run_id": None, "request": asdict(cell.request)}
+    with pytest.raises(InputError, match=r"a join with a method of your own, .*mine.py, is not exported"):
+        Model.from_run(Run(home, row))

@@ -1,19 +1,25 @@
 """Text vectors: an artifact by the model's fingerprint, no text embedded twice, and what a dry run says of them."""
 
+import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from tests.own_documents import write
 from tests.small_model import HIDDEN, save_model
 from textbench.featurizers._encoders.encoder import Encoder, encoder_of
+from textbench.flows.cli import app
 from textbench.flows.plan.cell import Cell, plan
 from textbench.flows.plan.request import Request
 from textbench.flows.results.rows import result_row
 from textbench.tasks import InputError, text_vectors
+from textbench.tasks.storage import garbage
+from textbench.tasks.storage.locks import locked
 from textbench.tasks.storage.store import Store
 
 TEXTS = [f"w{i % 7} w{i % 5 + 10} w{i % 11 + 20}" for i in range(30)] + [" ".join(["w1"] * 30), ""]
@@ -89,7 +95,7 @@ def test_what_a_killed_run_had_embedded_is_kept_but_for_one_chunk(
     assert encoded == texts[8:]
     assert (np.array([found[text] for text in texts]) == plain).all()
     # A chunk that is damaged counts as none; older ones do not count afresh.
-    folder = next((home / text_vectors.FOLDER).iterdir())
+    folder = next((home / garbage.EMBEDDINGS).iterdir())
     sorted(folder.glob("*.npz"))[0].write_bytes(b"PK")
     encoded.clear()
     text_vectors.embedded(texts, encoder, made, store)
@@ -139,3 +145,38 @@ def test_a_dry_run_counts_the_pieces_that_are_to_be_read(home: Path) -> None:
     store.ensure(vectors)
     assert text_vectors.predicted(store, vectors) is None
     assert store.open(vectors).array("train").shape[1] == HIDDEN
+
+
+def test_chunks_are_in_the_stores_size_and_pruned_when_they_are_old(
+    home: Path, monkeypatch: pytest.MonkeyPatch, encoded: list[str]
+) -> None:
+    monkeypatch.setattr(text_vectors, "CHUNK", 10)
+    monkeypatch.setenv("TEXTBENCH_HOME", str(home))
+    store, cell = Store(home / "store", isolated=False), cell_of(home)
+    store.ensure(cell.references["text_vectors"])
+    chunks = garbage.chunks(store.root)
+    octets = sum(path.stat().st_size for path in chunks)
+
+    def said(*words: str) -> str:
+        result = CliRunner().invoke(app, ["store", *words])
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    found = {line["stage"]: line for line in map(json.loads, said("size", "--json").splitlines())}
+    assert found["embeddings"] == {"stage": "embeddings", "artifacts": len(chunks), "bytes": octets}
+    assert "embeddings, kept in chunks" in said("size") and len(chunks) == -(-len(set(TEXTS)) // 10)
+    os.utime(chunks[0], (1.0, 1.0))
+    with locked(chunks[0].parent / ".lock"):  # a model that is just embedding keeps its chunks
+        assert json.loads(said("prune", "--older-than", "12h", "--yes", "--json"))["deleted"] == 0
+    size = chunks[0].stat().st_size
+    assert json.loads(said("prune", "--older-than", "12h", "--yes", "--json")) == {
+        "deleted": 1,
+        "bytes": size,
+    }
+    encoded.clear()
+    result_row(cell, Store(home / "store", isolated=False))
+    assert not encoded  # the artifact itself is there
+    said("prune", "--older-than", "0s", "--yes")
+    assert not garbage.chunks(store.root)
+    result_row(cell, store)
+    assert sorted(encoded) == sorted(set(TEXTS))

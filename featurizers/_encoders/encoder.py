@@ -1,7 +1,7 @@
 """Texts turned into vectors by a sentence model: pieces, one text at a time through a backend, pooling."""
 
 import importlib.util
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -38,6 +38,17 @@ class Encoder:
     pooling: str
     long: str
     backend: str
+
+    def described(self) -> dict[str, Any]:
+        """Return what shapes the vectors, as JSON values."""
+        return {
+            "fingerprint": self.folder.fingerprint,
+            "max_tokens": self.max_tokens,
+            "prompt": self.prompt,
+            "pooling": self.pooling,
+            "long": self.long,
+            "backend": self.backend,
+        }
 
     @cached_property
     def tokenizer(self) -> "Tokenizer":
@@ -116,6 +127,11 @@ class Encoder:
             if len(pieces):
                 found[row] = self.vector(pieces)
         return found
+
+    def batches(self, texts: Sequence[str], size: int) -> Iterator[list[str]]:
+        """Yield the texts in their order, `size` at a time."""
+        for start in range(0, len(texts), size):
+            yield list(texts[start : start + size])
 
     def vector(self, pieces: np.ndarray) -> np.ndarray:
         """Return the vector of one text's pieces, int64 (n_pieces,): float32 (n_dimensions,)."""
@@ -227,15 +243,3 @@ def require(backend: str) -> None:
 def _unit(vector: np.ndarray) -> np.ndarray:
     length = np.sqrt(np.float32((vector * vector).sum()))
     return np.asarray(vector / max(length, np.float32(1e-12)), dtype=np.float32)
-
-
-def described(encoder: Encoder) -> dict[str, Any]:
-    """Return what shapes the encoder's vectors, as JSON values."""
-    return {
-        "fingerprint": encoder.folder.fingerprint,
-        "max_tokens": encoder.max_tokens,
-        "prompt": encoder.prompt,
-        "pooling": encoder.pooling,
-        "long": encoder.long,
-        "backend": encoder.backend,
-    }

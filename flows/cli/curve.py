@@ -8,6 +8,7 @@ import typer
 from textbench.flows.cli.options import (
     OUTPUT,
     Address,
+    AllowUpload,
     CellsAsJson,
     DataDir,
     Engine,
@@ -32,6 +33,7 @@ def curve(
     engine: Engine = "threads",
     address: Address = None,
     jobs: Jobs = None,
+    allow_upload: AllowUpload = False,
     metric: Annotated[
         str | None, typer.Option(help="What is shown.", show_default="accuracy", rich_help_panel=OUTPUT)
     ] = None,

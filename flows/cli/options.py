@@ -58,6 +58,13 @@ def use_jobs(jobs: int | None) -> int | None:
     return n_jobs()
 
 
+def allow_upload(is_allowed: bool) -> bool:
+    """Let texts leave this machine, if that is said, and return whether it is."""
+    if is_allowed:
+        os.environ["TEXTBENCH_ALLOW_UPLOAD"] = "1"
+    return is_allowed
+
+
 # Declaring it is all a command has to do.
 Jobs = Annotated[
     int | None,
@@ -74,6 +81,17 @@ CellsAsJson = Annotated[
     bool,
     typer.Option(
         "--json", help="Print JSON Lines, one object a cell, and nothing else.", rich_help_panel=OUTPUT
+    ),
+]
+
+AllowUpload = Annotated[
+    bool,
+    typer.Option(
+        "--allow-upload",
+        help="Let the method api send texts to an endpoint on another machine; nothing else sends any.",
+        callback=allow_upload,
+        show_default="$TEXTBENCH_ALLOW_UPLOAD",
+        rich_help_panel=RESOURCES,
     ),
 ]
 

@@ -9,6 +9,7 @@ import typer
 from textbench.flows.cli.options import (
     OUTPUT,
     Address,
+    AllowUpload,
     Engine,
     Jobs,
     options_of,
@@ -77,6 +78,7 @@ def retrieve(
     engine: Engine = "threads",
     address: Address = None,
     jobs: Jobs = None,
+    allow_upload: AllowUpload = False,
     write: Annotated[
         Path | None,
         typer.Option(

@@ -10,6 +10,7 @@ from textbench.flows.cli.curve import print_curves
 from textbench.flows.cli.options import (
     OUTPUT,
     Address,
+    AllowUpload,
     CellsAsJson,
     DataDir,
     Engine,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from textbench.flows.plan.suites import Part
 
 # What goes beside a suite of parts and holds for each of them; a part says for itself what any other option would.
-BESIDE_PARTS = ("data_dir", "engine", "address", "jobs", "dry_run", "json")
+BESIDE_PARTS = ("data_dir", "engine", "address", "jobs", "allow_upload", "dry_run", "json")
 SUITES = "the suite's"
 KINDS = {BenchmarkRequest: "sweep", LabelBudgetRequest: "curves", DerivedRequest: "pieces"}
 
@@ -68,6 +69,7 @@ def run(
     engine: Engine = "threads",
     address: Address = None,
     jobs: Jobs = None,
+    allow_upload: AllowUpload = False,
     dry_run: Annotated[
         bool,
         typer.Option(

@@ -143,6 +143,8 @@ def _render(console: "Console", about: Mapping[str, Any]) -> None:
     if unread := about.get("unread"):
         cut, lost = (f"{100 * unread[name]:.0f} %" for name in ("documents", "tokens"))
         fields["not read"] = f"the ends of {cut} of the documents, {lost} of all tokens"
+    if sent := about.get("sent"):
+        fields["sent"] = f"{sent['texts']:,} texts, {sent['tokens']:,} tokens by its count, to {sent['to']}"
     if labels := labels_in_words(about):
         fields["labels"] = labels
     if about["data"]:

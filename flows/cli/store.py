@@ -25,7 +25,7 @@ def size(json: Json = False) -> None:
     from collections import Counter
 
     from textbench.flows.run.workspace import home_folder
-    from textbench.tasks.storage.garbage import artifacts
+    from textbench.tasks.storage.garbage import EMBEDDINGS, artifacts, chunks
     from textbench.tasks.storage.store import ASIDE
 
     root = home_folder() / "store"
@@ -37,13 +37,17 @@ def size(json: Json = False) -> None:
     for folder in (root / ASIDE).glob("*"):
         counts[ASIDE] += 1
         octets[ASIDE] += sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    for path in chunks(root):
+        counts[EMBEDDINGS] += 1
+        octets[EMBEDDINGS] += path.stat().st_size
     if json:
         for stage, number in counts.items():
             print_json({"stage": stage, "artifacts": number, "bytes": octets[stage]})
         return
     from rich.console import Console
 
-    found = [("damaged, set aside" if s == ASIDE else s, n, octets[s]) for s, n in counts.items()]
+    said = {ASIDE: "damaged, set aside", EMBEDDINGS: f"{EMBEDDINGS}, kept in chunks"}
+    found = [(said.get(s, s), n, octets[s]) for s, n in counts.items()]
     found.append(("total", counts.total(), octets.total()))
     rows = [[name, str(number), f"{size / 1e6:.1f}"] for name, number, size in found]
     print_table(Console(), of_texts(f"{root}", ("stage", "artifacts", "MB"), rows))

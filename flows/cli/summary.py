@@ -22,7 +22,7 @@ def print_plan(home: Path, cells: "Sequence[BaseCell]", as_json: bool) -> None:
     """Print a line a cell with the seconds it is expected to take, from what its like took; or if a piece is stored."""
     from rich.console import Console
 
-    from textbench.flows.plan.cell import estimate
+    from textbench.flows.plan.cell import Cell, estimate, text_vectors_of
     from textbench.flows.plan.derived import DerivedArtifact
     from textbench.flows.results.index import Index
     from textbench.tasks.storage.store import Store
@@ -58,9 +58,13 @@ def print_plan(home: Path, cells: "Sequence[BaseCell]", as_json: bool) -> None:
     said = [f"About {known:.0f} s of computing"] if known or not unknown else []
     said += [f"{counted(unknown, 'cell')} never timed here"] if unknown else []
     console.print(f"{', and '.join(said)}.")
-    embedding = {c.references["text_vectors"].key: c for c in cells if "text_vectors" in c.references}
-    for cell in embedding.values():
-        if (found := predicted(store, cell.references["text_vectors"])) is not None:
+    embedding = {
+        vectors.key: (cell, vectors)
+        for cell in cells
+        if isinstance(cell, Cell) and (vectors := text_vectors_of(cell)) is not None
+    }
+    for cell, vectors in embedding.values():
+        if (found := predicted(store, vectors)) is not None:
             console.print(
                 f"{cell.dataset} {cell.method}: {_embedding(found)}.", markup=False, highlight=False
             )
@@ -68,6 +72,10 @@ def print_plan(home: Path, cells: "Sequence[BaseCell]", as_json: bool) -> None:
 
 def _embedding(found: Mapping[str, Any]) -> str:
     """Say what embedding texts will take, and what of them the model does not read."""
+    if "to" in found:
+        where = "which is this machine" if found["is_here"] else "away from this machine"
+        size = f"{found['n_documents']:,} texts, about {found['n_tokens']:,} tokens,"
+        return f"{size} are to be sent to {found['to']}, {where}"
     cut, lost = (
         found["n_documents_cut"] / found["n_documents"],
         found["n_tokens_cut"] / max(1, found["n_tokens"]),

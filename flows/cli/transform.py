@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
+from textbench.flows.cli.options import AllowUpload
 from textbench.flows.cli.output import check_file
 from textbench.flows.cli.voice import note, wrote
 from textbench.tasks import InputError
@@ -63,6 +64,7 @@ def transform(
             help="The Python file of the model's method, if that was not one of ours.", show_default=False
         ),
     ] = None,
+    allow_upload: AllowUpload = False,
     json: Annotated[bool, typer.Option("--json", help="JSON Lines instead of CSV.")] = False,
 ) -> None:
     """Label new texts with an exported model, or turn them into features; blank texts are left out.

@@ -72,6 +72,11 @@ class _OnTexts(BaseEstimator):
     def _checked(self) -> tuple[catalogue.Entry, "ModuleType", dict[str, Any]]:
         """Return the method's file, loaded too, and its own parameters, all checked."""
         entry = catalogue.method(self.name)
+        if entry.is_join:
+            raise InputError(
+                "join is no estimator: put two of them side by side by scikit-learn's FeatureUnion, which scales them "
+                "by transformer_weights"
+            )
         checks.check_parameters(entry, self.params)
         checks.check_seed(self.random_state)
         own = own_params(self.params)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from textbench.tasks import InputError, catalogue
+from textbench.tasks.joined import side_by_side
 from textbench.tasks.sources.user_frame import checked_texts
 from textbench.tasks.storage.files import whole
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
     from textbench.flows.results.runs import Run
+    from textbench.tasks.storage.store import Artifact
     from textbench.tasks.tokens import TokenRule
 
 FORMAT = "textbench model"
@@ -70,8 +72,6 @@ class Model:
         from textbench.tasks.featurize import load_arrays
 
         asked = run.open("choice").meta["recipe"]["params"]
-        if catalogue.method(asked["method"]).is_join:
-            raise InputError(f"{run.row['method']} is two methods: export each of them")
         if catalogue.method(asked["method"]).is_file:
             raise InputError(
                 f"{run.row['method']} was read, not made here: there is no method to apply to new texts"
@@ -79,7 +79,11 @@ class Model:
         is_classifier = asked["probe"] is None
         vectors, made, result = run.open_refitted() if refit else run.open_fitted()
         learned = {"featurizer": {}, "probe": load_arrays(result, "probe")}
-        if not is_classifier:
+        parts = {} if is_classifier else run.parts_of(made)
+        learned |= {part: load_arrays(features, "model") for part, features in parts.items()}
+        if parts:
+            learned["joined"] = made.json("model")
+        elif not is_classifier:
             learned["featurizer"] = load_arrays(made, "model")
         elif "thresholds.npy" in result.meta["files"]:
             learned["probe"] |= {THRESHOLDS: result.array("thresholds")}
@@ -102,6 +106,7 @@ class Model:
             },
             # Of a method of the user's own only the file's name: nobody's code is run because a model names it.
             "method": Path(result.meta["recipe"]["params"]["method"]).name,
+            "parts": {part: _name_of(features) for part, features in parts.items()},
             "classifier": result.meta["recipe"]["params"]["probe"],
             "libraries": result.meta["recipe"]["libraries"],
             "threads": made.meta["threads"],
@@ -178,7 +183,14 @@ class Model:
         if self.manifest["classifier"] is None:
             raise InputError(f"{self.manifest['method']} is a classifier: it gives labels, not features")
         with self._as_in_the_run():
-            return self._featurizer.transform(self._documents(texts))
+            if not self._parts:
+                return self._featurizer.transform(self._documents(texts, self._method.INPUT))
+            given = checked_texts(texts)
+            blocks = [
+                method.transform(self._documents(given, module.INPUT))
+                for module, method in self._parts.values()
+            ]
+            return side_by_side(blocks, **self.manifest["joined"])
 
     def transform(self, texts: Iterable[str]) -> "np.ndarray | csr_matrix":
         """Return the texts' features, as a scikit-learn transformer does."""
@@ -190,8 +202,14 @@ class Model:
 
     def feature_names(self) -> list[str]:
         """Return a name for each column of `features`."""
-        terms = None if self._method.INPUT == "texts" else self.manifest["terms"]
-        return [str(name) for name in self._featurizer.get_feature_names_out(terms)]
+        if not self._parts:
+            return self._names(self._method, self._featurizer)
+        both = {part: self._names(*found) for part, found in self._parts.items()}
+        return [f"{part}__{name}" for part, names in both.items() for name in names]
+
+    def _names(self, module: Any, featurizer: Any) -> list[str]:
+        terms = None if module.INPUT == "texts" else self.manifest["terms"]
+        return [str(name) for name in featurizer.get_feature_names_out(terms)]
 
     def answer(self, texts: Iterable[str]) -> "Answers":
         """Return what the classifier says of each text."""
@@ -200,7 +218,7 @@ class Model:
         from textbench.tasks.predict import margin
 
         is_probe = self.manifest["classifier"] is not None
-        documents = self.features(texts) if is_probe else self._documents(texts)
+        documents = self.features(texts) if is_probe else self._documents(texts, self._method.INPUT)
         names = self.manifest["target_names"]
         with self._as_in_the_run():
             scores = self._probe.decision_function(documents)
@@ -226,14 +244,15 @@ class Model:
 
         return threadpool_limits(self.manifest["threads"])
 
-    def _documents(self, texts: Iterable[str]) -> Any:
+    def _documents(self, texts: Iterable[str], kind: str) -> Any:
+        """Return texts as a method of this INPUT reads them."""
         from textbench.tasks.tokens import TokenRule, encode
 
-        if self._method.INPUT == "texts":
+        if kind == "texts":
             return checked_texts(texts)
         terms = self.manifest["terms"]
         rule = TokenRule(**self.manifest["token_rule"])
-        return as_read(*encode(checked_texts(texts), terms, rule), terms, rule, self._method.INPUT)
+        return as_read(*encode(checked_texts(texts), terms, rule), terms, rule, kind)
 
     @cached_property
     def _method(self) -> Any:
@@ -245,6 +264,15 @@ class Model:
                 f"this model's method is a file of its maker's, {name}; say where it is with --method"
             )
         return catalogue.method(self.method_file).load()
+
+    @cached_property
+    def _parts(self) -> dict[str, tuple[Any, Any]]:
+        """The methods of a join, each as its module and fitted; none of another model."""
+        found = {}
+        for part, name in self.manifest.get("parts", {}).items():
+            module = catalogue.method(name).load()
+            found[part] = (module, module.build().from_arrays(self._learned(part)))
+        return found
 
     @cached_property
     def _featurizer(self) -> Any:
@@ -264,6 +292,16 @@ class Model:
         prefix = f"{part}/"
         arrays = {name.removeprefix(prefix): a for name, a in self.arrays.items() if name.startswith(prefix)}
         return arrays | self.manifest[part]
+
+
+def _name_of(features: "Artifact") -> str:
+    """Return the method of a part of a join. Raises InputError for a file of the user's: an export names one alone."""
+    name = str(features.meta["recipe"]["params"]["method"])
+    if name.endswith(".py"):
+        raise InputError(
+            f"a join with a method of your own, {name}, is not exported: export a run of each part"
+        )
+    return name
 
 
 def as_read(

@@ -88,6 +88,18 @@ def plan(request: Request) -> list[Cell]:
     ]
 
 
+def text_vectors_of(cell: Cell) -> Reference | None:
+    """Return the vectors of texts that a cell's method needs, by its defaults where they are searched; None without."""
+    if "text_vectors" in cell.references:
+        return cell.references["text_vectors"]
+    asked = cell.references["tune"].params
+    entry, fixed = catalogue.method(asked["method"]), asked.get("fixed") or {}
+    if entry.is_file or not any("text_vectors" in part.needs for part in joined.entries(entry, fixed)):
+        return None
+    features = featurize.reference(cell.references["vectorize"], asked["method"], fixed, cell.seed)
+    return feature_stages(features)["text_vectors"]
+
+
 @dataclass(frozen=True)
 class _Method:
     """A method as it was asked for: its file, its fixed parameters, and how recipes name it."""

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from textbench.flows.report.evidence import Evidence, published_name
 from textbench.flows.report.recorded import beside, paper_of
-from textbench.flows.results.leaderboard import caption, failures
-from textbench.flows.results.method_names import explained
+from textbench.flows.results.leaderboard import CUT, caption, cut, failures
+from textbench.flows.results.method_names import explained, in_groups
 from textbench.flows.results.metric_names import KNOWN, heading, scale
 from textbench.flows.results.runs import HONEST, command_to_run
 from textbench.flows.results.summary import Summary, columns, summarise, tables
@@ -203,11 +203,13 @@ def table(board: Board) -> Table:
         (f"{board.metric}_95", "±"),
     ]
     headings += [(name, f"{heading(name)}, %") for name in shown[1:]]
+    is_cut = any(line.summary.unread for line in lines)
     headings += [
         *([("p", f"p against the best{' here' if board.ahead else ''}")] if board.summaries else []),
         ("seconds", "seconds"),
         ("peak_mb", "peak MB"),
         ("seeds", "seeds"),
+        *(CUT if is_cut else ()),
         *([("paper", "protocol of")] if len(papers) > 1 else []),
     ]
     rows = []
@@ -224,12 +226,13 @@ def table(board: Board) -> Table:
             number(summary.seconds, 1),
             number(summary.peak_mb, 0),
             Datum(str(summary.n_seeds), summary.n_seeds),
+            *(cut(summary) if is_cut else []),
             *([Datum(paper_of(summary) or "-")] if len(papers) > 1 else []),
         ])  # fmt: skip
     title = board.title
     note = " ".join([*_explained(board, shown), *board.tests.untested])
     note += explained(line.summary.label for line in lines)
-    return Table(f"leaderboard-{board.name}", title, headings, rows, note, board.source)
+    return in_groups(Table(f"leaderboard-{board.name}", title, headings, rows, note, board.source))
 
 
 def _half_width(summary: Summary, metric: str) -> Datum:

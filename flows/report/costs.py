@@ -2,7 +2,7 @@
 
 from textbench.flows.plots.costs import front
 from textbench.flows.report.boards import Board, figure
-from textbench.flows.results.method_names import explained
+from textbench.flows.results.method_names import explained, in_groups
 from textbench.flows.results.metric_names import scale
 from textbench.flows.results.summary import Summary, in_common, mean_over, of_best
 from textbench.flows.tables.table import LOCAL, Datum, Table, number
@@ -52,4 +52,4 @@ def table(board: Board) -> Table | None:
         note += f" Best{shared}. Points from it are on these seeds; the fronts are of each method's own."
     note += explained(summary.label for summary in timed)
     title = f"What {board.title} costs"
-    return Table(f"costs-{board.name}", title, headings, rows, note, LOCAL)
+    return in_groups(Table(f"costs-{board.name}", title, headings, rows, note, LOCAL))

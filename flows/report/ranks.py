@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from textbench.evaluation.statistics.significance import average_ranks
 from textbench.flows.report.boards import Board
 from textbench.flows.results.comparison import Ranking
-from textbench.flows.results.method_names import explained
+from textbench.flows.results.method_names import explained, in_groups
 from textbench.flows.results.metric_names import KNOWN
 from textbench.flows.tables.table import LOCAL, Datum, Table
 
@@ -69,4 +69,5 @@ def rank_table(protocol: str, ranks: Ranking) -> Table:
         f"(Nemenyi, {100 * ranks.level:.0f} %).{friedman}{explained(ranks.methods)}"
     )
     headings = [("method", "method"), ("average_rank", "average rank")]
-    return Table(f"ranks-{protocol}", f"Average ranks, {protocol} protocol", headings, rows, note, LOCAL)
+    title = f"Average ranks, {protocol} protocol"
+    return in_groups(Table(f"ranks-{protocol}", title, headings, rows, note, LOCAL))

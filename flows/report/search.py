@@ -8,6 +8,7 @@ from typing import Any
 from textbench.evaluation.statistics.intervals import mean_interval
 from textbench.flows.report.evidence import Evidence, _json
 from textbench.flows.report.provenance import SHORT, digests
+from textbench.flows.results.method_names import explained, in_groups, marked_ranker
 from textbench.flows.results.ranking_tables import HEADINGS
 from textbench.flows.results.rankings import with_digest
 from textbench.flows.tables.table import LOCAL, Datum, Table, code, number
@@ -107,7 +108,7 @@ def _table(collection: str, judgments: str, members: Members) -> Table:
     lines.sort(key=lambda line: -line[3]["map"][0])
     rows = [
         [
-            Datum(ranker, mark="best" if place == 0 else "", is_strong=place == 0),
+            Datum(marked_ranker(ranker), mark="best" if place == 0 else "", is_strong=place == 0),
             Datum(f"{trials} settings" if trials else "as published", trials),
             number(means["map"][0], scale=100),
             number(means["map"][1], scale=100),
@@ -121,8 +122,9 @@ def _table(collection: str, judgments: str, members: Members) -> Table:
         *((name, f"{HEADINGS[name]}, %") for name in SHOWN[1:]), ("seeds", "seeds"),
     ]  # fmt: skip
     note = f"Judgments: {judgments}. Means over queries; the interval is over seeds. Paired tests: textbench retrieve."
+    note += explained(row[0].text for row in rows)
     name = f"search-{collection}-{judgments}"
-    return Table(name, f"Search in {collection}", headings, rows, note, LOCAL)
+    return in_groups(Table(name, f"Search in {collection}", headings, rows, note, LOCAL))
 
 
 def _source(run: Mapping[str, Any]) -> list[str]:

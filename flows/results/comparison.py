@@ -25,7 +25,7 @@ from textbench.evaluation.statistics.significance import (
 )
 from textbench.flows.plan.corpora import choose_datasets, choose_methods
 from textbench.flows.results.index import Index
-from textbench.flows.results.method_names import explained, marked
+from textbench.flows.results.method_names import explained, in_groups, marked
 from textbench.flows.results.metric_names import KNOWN, heading, scale
 from textbench.flows.results.predictions import corpus_key, is_right, predictions, tally
 from textbench.flows.results.runs import command_to_run, find_run, is_whole
@@ -306,7 +306,7 @@ def pairs_table(dataset: str, compared: Sequence[PairedTest]) -> Table:
         f"{explained(name for pair in compared for name in (pair.first, pair.second))}"
     )
     title = f"{dataset}, {heading(first.metric)}"
-    return of_texts(title, ("pair", *COLUMNS), rows, note)
+    return in_groups(of_texts(title, ("pair", *COLUMNS), rows, note))
 
 
 def in_words(ranks: Ranking) -> str:

@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 from textbench.evaluation.metrics.multilabel import is_of_several_labels
 from textbench.flows.results.half_widths import in_words
-from textbench.flows.results.method_names import explained
+from textbench.flows.results.method_names import explained, in_groups, is_pretrained
 from textbench.flows.results.metric_names import KNOWN, SHORT, heading, scale, unit
 from textbench.flows.results.predictions import testable
 from textbench.flows.results.summary import Summary, columns, higher, in_unit, on_seeds, summarise, tables
 from textbench.flows.tables.formats import to_csv, to_latex, to_markdown
-from textbench.flows.tables.table import NOTHING, Datum, Table, slug
+from textbench.flows.tables.table import NOTHING, Datum, Table, number, slug
 from textbench.flows.tables.terminal import BEST, print_table
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 ON_BORDER = "*"
+CUT = (("documents_cut", "documents cut, %"), ("tokens_cut", "tokens cut, %"))
 MARKED, IN_BOLD = f"{BEST} best", "Best in bold"  # how the best is marked on a terminal, and in papers
 Rows = Iterable[Mapping[str, Any]]
 
@@ -34,20 +35,37 @@ def _board(table: Sequence[Summary], shown: Sequence[str], best: str) -> Table:
     ranking, *others = shown
     headings = [("method", "method"), (ranking, f"{heading(ranking)} ±"), *((n, heading(n)) for n in others)]
     headings += [("seconds", "seconds"), ("peak_mb", "peak MB"), ("seeds", "seeds")]
+    is_cut = any(summary.unread for summary in table) and not is_terminal  # there it would be too wide
+    headings += CUT if is_cut else ()
     headings += [("run", "run")] * is_terminal
-    rows = [_row(summary, shown, is_terminal) for summary in table if summary.n_seeds]
+    rows = [
+        [
+            *_row(summary, shown),
+            *(cut(summary) if is_cut else []),
+            *([Datum(short_id(summary))] * is_terminal),
+        ]
+        for summary in table
+        if summary.n_seeds
+    ]
     said = caption(table, shown, best) if rows else ""
-    return Table(
+    unread = _unread(table) if is_terminal else ""
+    made = Table(
         slug(f"leaderboard-{first.dataset}-{first.protocol}"),
         first.title,
         headings,
         rows,
-        f"{said}{explained(summary.label for summary in table)}{_unread(table)}".strip(),
+        f"{said}{explained(summary.label for summary in table)}{unread}".strip(),
         warning=f"{first.dataset}: {first.data_note}." if first.data_note else "",
         failures=failures(table),
         may_go=("peak_mb", "seconds"),
         right=[name for name, _ in headings[1:]],
     )
+    return in_groups(made)
+
+
+def cut(summary: Summary) -> list[Datum]:
+    """Return the shares of the documents that a pretrained model cut, and of the tokens that it did not read."""
+    return [number(summary.unread.get(name), 1, scale=100) for name in ("documents", "tokens")]
 
 
 def _unread(table: Sequence[Summary]) -> str:
@@ -60,7 +78,7 @@ def _unread(table: Sequence[Summary]) -> str:
     return f" Documents cut, and tokens not read: {'; '.join(words)}." if words else ""
 
 
-def _row(summary: Summary, shown: Sequence[str], is_terminal: bool) -> list[Datum]:
+def _row(summary: Summary, shown: Sequence[str]) -> list[Datum]:
     label = summary.label + ON_BORDER * bool(summary.on_border)
     name, _, words = label.partition(" (")
     ranking, *others = shown
@@ -70,7 +88,6 @@ def _row(summary: Summary, shown: Sequence[str], is_terminal: bool) -> list[Datu
         Datum(_interval(summary, ranking), summary.mean.get(ranking), is_strong=summary.is_best),
         *(Datum(in_unit(summary, metric), summary.mean.get(metric)) for metric in others),
         *(NOTHING if cost is None else Datum(f"{cost:.{places}f}", cost) for cost, places in costs),
-        *([Datum(short_id(summary))] if is_terminal else []),
     ]
 
 
@@ -161,7 +178,7 @@ def figures(rows: Rows, metric: str | None) -> Table:
     ordered = [*([metric] if metric else []), *(name for name in KNOWN if name != metric)]
     names = [*fixed, *(column for name in ordered for column in (name, f"{name}_95", f"{name}_95_over"))]
     names += ["seconds", "peak_mb", "is_best", "on_border", "n_failed", "errors", "documents_sha256", "runs"]
-    names += ["uses_labels"]
+    names += ["uses_labels", "is_pretrained", *(name for name, _ in CUT)]
     lines = []
     for summary in summarise(rows, metric):
         values: list[Any] = [getattr(summary, name) for name in fixed]
@@ -170,7 +187,8 @@ def figures(rows: Rows, metric: str | None) -> Table:
             values += [summary.mean.get(name), None if math.isnan(half) else half, summary.over.get(name)]
         values += [summary.seconds, summary.peak_mb, int(summary.is_best), " ".join(summary.on_border)]
         values += [summary.n_failed, "; ".join(summary.errors), summary.documents_sha256]
-        values += [" ".join(summary.runs), int(summary.uses_labels)]
+        values += [" ".join(summary.runs), int(summary.uses_labels), int(is_pretrained(summary.method))]
+        values += [summary.unread.get(name) for name in ("documents", "tokens")]
         lines.append([Datum("", value) for value in values])
     return Table("leaderboard", "", [(name, name) for name in names], lines)
 

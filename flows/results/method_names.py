@@ -3,9 +3,11 @@
 import contextlib
 import functools
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from textbench.tasks import InputError, catalogue
+from textbench.flows.tables.table import Table
+from textbench.tasks import InputError, catalogue, rankers
 from textbench.tasks.joined import PARTS
 
 SUPERVISED = "+"
@@ -15,6 +17,8 @@ MEANINGS = {
     SUPERVISED: MEANING,
     PRETRAINED: "stands on a model that was trained elsewhere, perhaps on these very documents",
 }
+
+GROUPS = {False: "Methods", True: f"Methods on a pretrained model ({PRETRAINED})"}
 
 
 def uses_labels(row: Mapping[str, Any]) -> bool:
@@ -44,6 +48,15 @@ def is_pretrained(method: str) -> bool:
     return False
 
 
+def marked_ranker(name: str) -> str:
+    """Return a ranker's name, with a mark if it stands on a pretrained model; files of runs have none."""
+    with contextlib.suppress(InputError):
+        found = rankers.parse(name)
+        if found.method is not None:
+            return name + PRETRAINED * is_pretrained(catalogue.spelled(found.method, found.params))
+    return name
+
+
 def with_marks(method: str, *, uses_labels: bool) -> str:
     """Return a method, written as in a row, with a mark for each of MEANINGS that holds for it."""
     return method + SUPERVISED * uses_labels + PRETRAINED * is_pretrained(method)
@@ -66,4 +79,19 @@ def explained(labels: Iterable[str]) -> str:
 def _marks_of(label: str) -> str:
     """Return the marks with which a word of a label ends."""
     every = "".join(MEANINGS)
-    return "".join(word[len(word.rstrip(every)) :] for word in label.split(" "))
+    words = (word.rstrip("*") for word in label.split(" "))  # a star stands for the end of what was searched
+    return "".join(word[len(word.rstrip(every)) :] for word in words)
+
+
+def in_groups(table: Table) -> Table:
+    """Return a table of methods with those on a pretrained model in a group of their own, below the others.
+
+    A row's first place names its method, or methods. Without such a row the table stays as it is.
+    """
+    found: dict[bool, list[Any]] = {False: [], True: []}
+    for row in table.rows:
+        found[PRETRAINED in _marks_of(row[0].text)].append(row)
+    if not found[True]:
+        return table
+    groups = [(GROUPS[is_pretrained], len(rows)) for is_pretrained, rows in found.items() if rows]
+    return replace(table, rows=[row for rows in found.values() for row in rows], groups=groups)

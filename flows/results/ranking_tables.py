@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from textbench.evaluation.metrics.ranked_retrieval import MEASURES, measure
+from textbench.flows.results.method_names import explained, in_groups, marked_ranker
 from textbench.flows.results.metric_names import heading
 from textbench.flows.results.rankings import RankingCell, compare, per_query, shown_name
 from textbench.flows.tables.table import Datum, Table, of_texts
@@ -110,14 +111,15 @@ def _table(cells: Sequence[RankingCell], rows: Rows, outside: Rows, store: Store
     for place, (ranker, means, seconds) in enumerate(lines):
         figures = [Datum(f"{100 * means[name]:.1f}", means[name]) for name in HEADINGS]
         p = [Datum(_p(lines[0][0], ranker, tests, place))] if tests else []
-        table.append([_name(ranker), *figures, *p, Datum(seconds)])
+        table.append([_name(marked_ranker(ranker)), *figures, *p, Datum(seconds)])
     note = (
         f"p: paired randomisation test of MAP against the first, with Holm's correction over "
         f"{counted(len(tests), 'pair')}; {SIGNIFICANT} below {LEVEL}."
     )
     right = [name for name, _ in headings[1:]]
-    return Table(
-        "rankers", _title(cells, store), headings, table, note if tests else "", may_go=MAY_GO, right=right
+    said = f"{note if tests else ''}{explained(row[0].text for row in table)}".strip()
+    return in_groups(
+        Table("rankers", _title(cells, store), headings, table, said, may_go=MAY_GO, right=right)
     )
 
 

@@ -21,6 +21,7 @@ def result_row(cell: Cell, store: Store) -> dict[str, Any]:
     found = {
         "uses_labels": features is not None and "labels" in features.params,
         "unread": text_vectors.unread(store.open(used["text_vectors"])) if "text_vectors" in used else {},
+        "sent": text_vectors.sent(store.open(used["text_vectors"])) if "text_vectors" in used else {},
         "params": chosen["values"] | chosen["settings"] | ({"C": chosen["C"]} if chosen["C"] else {}),
         "on_border": chosen["on_border"],
         "metrics": score.metrics(store.open(cell.references["evaluate"])),
@@ -61,6 +62,9 @@ def empty_row(
         "trials": square.trials,
         "probe": probe,
         "paper": paper,
+        "uses_labels": None,
+        "unread": {},
+        "sent": {},
         "params": dict(params),
         "on_border": [],
         "metrics": {},

@@ -15,6 +15,7 @@ from textbench.flows.results.index import Index
 from textbench.flows.results.metric_names import SHORT
 from textbench.flows.results.summary import columns, latest, of_best, summarise
 from textbench.tasks import InputError, audit, catalogue, predict, refit
+from textbench.tasks.joined import PARTS
 from textbench.tasks.sources.user_data import UserData
 from textbench.tasks.storage.files import META, Damaged, read_meta
 from textbench.tasks.storage.recipe import Reference
@@ -218,6 +219,11 @@ class Run:
         features = predict.features_of(vectors, self.open("choice"))
         made = result if features is None else self._store.open(features)
         return self._store.open(vectors), made, result
+
+    def parts_of(self, made: Artifact) -> dict[str, Artifact]:
+        """Return the features that joined features are made of, by their part; none of others."""
+        inputs = made.meta["recipe"]["inputs"]
+        return {part: self._store.open(Reference.from_json(inputs[part])) for part in PARTS if part in inputs}
 
     @property
     def zero_rows(self) -> dict[str, int] | None:

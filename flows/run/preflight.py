@@ -7,11 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from textbench.flows.plan.base_cell import BaseCell
-from textbench.flows.plan.cell import Cell, plan
+from textbench.flows.plan.cell import Cell, plan, text_vectors_of
 from textbench.flows.plan.checks import check_shown_metric, check_tuning_metric, check_validation
 from textbench.flows.plan.request import FieldError, LabelBudgetRequest
-from textbench.tasks import catalogue, collect, ingest, method_files
+from textbench.tasks import InputError, catalogue, collect, ingest, method_files, text_vectors
 from textbench.tasks.corpus import read_corpus, read_targets
+from textbench.tasks.storage.recipe import Reference
 from textbench.tasks.storage.remote import Remote, check_databases
 from textbench.tasks.storage.store import STORE, Store
 from textbench.tasks.tokens import TokenRule, check_tokens
@@ -51,6 +52,9 @@ def require_data(
         cell.references["tune"].inputs["corpus"].key + cell.method: cell for cell in missing
     }.values():
         _require_file(store, cell, say)
+    embedded = filter(None, map(text_vectors_of, missing))
+    for reference in {vectors.key: vectors for vectors in embedded}.values():
+        _require_endpoint(store, reference, say)
     methods = dict.fromkeys(cell.references["tune"].params["method"] for cell in missing)
     for path in [method for method in methods if method.endswith(".py")]:
         method_files.check(path)
@@ -82,6 +86,19 @@ def _require_file(store: Store, cell: Cell, say: Callable[[str], None]) -> None:
         ingest.ensure(store, corpus)
         if not entry.load().check(params, store.open(corpus)):
             say(f"{Path(params['path']).name} has no ids: its rows count in the order of `textbench texts`")
+
+
+def _require_endpoint(store: Store, vectors: Reference, say: Callable[[str], None]) -> None:
+    """See that texts may be sent to the endpoint that embeds them, if one does, and say where they go."""
+    if store.has(vectors):
+        return
+    encoder = text_vectors.encoder_of(catalogue.method(vectors.params["method"]), vectors.params["encoding"])
+    if text_vectors.is_sent(encoder):
+        try:
+            encoder.require()
+        except ValueError as error:
+            raise InputError(f"{vectors.params['method']}: {error}") from error
+        say(f"the texts of {vectors.inputs['corpus'].params['dataset']} are sent to {encoder.host}")
 
 
 def checked_curves(

@@ -18,14 +18,16 @@ LATEX = {
 
 
 def to_csv(table: Table) -> str:
-    """Return CSV with a heading: figures at full precision, rates as fractions, marks in a last column."""
+    """Return CSV with a heading: figures at full precision, rates as fractions, marks and groups in last columns."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     marked = any(datum.mark for row in table.rows for datum in row)
-    writer.writerow([*(name for name, _ in table.headings), *(["mark"] if marked else [])])
-    for row in table.rows:
-        marks = [" ".join(datum.mark for datum in row if datum.mark)] if marked else []
-        writer.writerow([*(datum.raw for datum in row), *marks])
+    last = [*(["mark"] if marked else []), *(["group"] if table.groups else [])]
+    writer.writerow([*(name for name, _ in table.headings), *last])
+    for title, rows in table.grouped:
+        for row in rows:
+            marks = [" ".join(datum.mark for datum in row if datum.mark)] if marked else []
+            writer.writerow([*(datum.raw for datum in row), *marks, *([title] if title else [])])
     return stream.getvalue()
 
 
@@ -38,7 +40,11 @@ def rows_in_markdown(table: Table) -> list[str]:
     """Return the lines of a table alone: its headings, and its rows."""
     lines = [_pipes([heading for _, heading in table.headings])]
     lines.append(_pipes(["---:" if is_right else "---" for is_right in table.is_right]))
-    return lines + [_pipes([_markdown_datum(datum) for datum in row]) for row in table.rows]
+    for title, rows in table.grouped:
+        if title:
+            lines.append(_pipes([f"*{title}*", *[""] * (len(table.headings) - 1)]))
+        lines += [_pipes([_markdown_datum(datum) for datum in row]) for row in rows]
+    return lines
 
 
 def _markdown(table: Table) -> list[str]:
@@ -74,7 +80,12 @@ def to_latex(*tables: Table) -> str:
 def _latex(table: Table) -> list[str]:
     columns = "".join("r" if is_right else "l" for is_right in table.is_right)
     head = _ampersands([escape_latex(heading) for _, heading in table.headings])
-    body = [_ampersands([_latex_datum(datum) for datum in row]) for row in table.rows]
+    body = []
+    for number, (title, rows) in enumerate(table.grouped):
+        if title:
+            body += [r"\midrule"] * bool(number)
+            body.append(rf"\multicolumn{{{len(table.headings)}}}{{l}}{{\emph{{{escape_latex(title)}}}}} \\")
+        body += [_ampersands([_latex_datum(datum) for datum in row]) for row in rows]
     caption = rf"\caption{{{escape_latex(f'{table.title}. {_note(table)}'.strip())}}}"
     label = rf"\label{{tab:{table.name}}}"
     if len(table.rows) > LONG:
@@ -115,9 +126,13 @@ def to_html(table: Table) -> str:
     heads = zip(table.headings, aligned, strict=True)
     head = "".join(f"<th{style}>{html.escape(heading)}</th>" for (_, heading), style in heads)
     rows = []
-    for row in table.rows:
-        data = zip(row, aligned, strict=True)
-        rows.append("".join(f"<td{style}>{_html_datum(datum)}</td>" for datum, style in data))
+    for group, members in table.grouped:
+        if group:
+            style = 'style="text-align: left"'
+            rows.append(f'<th colspan="{len(table.headings)}" {style}>{html.escape(group)}</th>')
+        for row in members:
+            data = zip(row, aligned, strict=True)
+            rows.append("".join(f"<td{style}>{_html_datum(datum)}</td>" for datum, style in data))
     body = "".join(f"<tr>{row}</tr>" for row in rows)
     title = html.escape(table.title)
     caption = f'<caption style="text-align: left; white-space: nowrap">{title}</caption>' if title else ""

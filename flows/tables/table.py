@@ -51,7 +51,8 @@ class Table:
     `note` explains the figures, `warning` says what is wrong with the data, `failures` are lines on what has no row,
     `source` says whose figures these are. Of the columns, by name in CSV: those of `filters` readers may choose values
     of, those of `may_go` are left out of a terminal that is too narrow, the first of them first, and those of `right`
-    are set flush right though not all that stands there is a number.
+    are set flush right though not all that stands there is a number. `groups`, if there are some, are titles that part
+    the rows, each with the number of rows below it.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Table:
     failures: Sequence[str] = ()
     may_go: Sequence[str] = ()
     right: Sequence[str] = ()
+    groups: Sequence[tuple[str, int]] = ()
     numeric: Sequence[bool] = field(init=False, default=())
 
     def __post_init__(self) -> None:
@@ -76,6 +78,15 @@ class Table:
     def is_right(self) -> list[bool]:
         """Which columns are set flush right."""
         return [n or name in self.right for n, (name, _) in zip(self.numeric, self.headings, strict=True)]
+
+    @property
+    def grouped(self) -> list[tuple[str, Sequence[Sequence[Datum]]]]:
+        """The rows below each title; all of them below none where they are not parted."""
+        found, start = [], 0
+        for title, n_rows in self.groups or [("", len(self.rows))]:
+            found.append((title, self.rows[start : start + n_rows]))
+            start += n_rows
+        return found
 
     def values(self, name: str) -> list[str]:
         """Return the different texts of a column, in order."""

@@ -95,7 +95,11 @@ def _print_rows(console: "Console", table: Table) -> None:
 def _lines(console: "Console", table: Table) -> list[_Line]:
     """Return the rows as lines; where one is the best, its name has a mark and the others room for it."""
     is_pointed, lines = any(row[0].is_strong for row in table.rows), []
-    for name, *others in table.rows:
+    starts = {id(rows[0]): title for title, rows in table.grouped if title}
+    for row in table.rows:
+        name, *others = row
+        if id(row) in starts:
+            lines.append(_Line([starts[id(row)]], {}, "italic"))
         first, *parts = name.parts or [name.text]
         mark = f"{BEST if name.is_strong else ' '} " if is_pointed else ""
         texts = [f"{datum.text} {datum.mark}" if datum.mark else datum.text for datum in others]

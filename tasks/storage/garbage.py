@@ -11,12 +11,21 @@ from textbench.tasks.storage.files import META, Damaged, read_meta
 from textbench.tasks.storage.locks import locked
 from textbench.tasks.storage.store import ASIDE
 
+EMBEDDINGS = (
+    "embeddings"  # beside the store: vectors of texts, in chunks that runs share (`tasks.text_vectors`)
+)
+
 
 def artifacts(root: Path) -> Iterator[tuple[str, Path, int]]:
     """Yield (stage, folder, bytes) of every artifact under `root`."""
     for stage in sorted(path for path in root.glob("*") if path.is_dir() and path.name not in ("tmp", ASIDE)):
         for folder in sorted(path for path in stage.iterdir() if path.is_dir()):
             yield stage.name, folder, sum(path.stat().st_size for path in folder.iterdir())
+
+
+def chunks(root: Path) -> list[Path]:
+    """Return the files of kept text vectors beside the store under `root`."""
+    return sorted((root.parent / EMBEDDINGS).glob("*/*.npz"))
 
 
 def remove_leftovers(root: Path) -> None:
@@ -31,7 +40,8 @@ def remove_leftovers(root: Path) -> None:
 def prune(root: Path, *, older_than: float) -> tuple[int, int]:
     """Remove artifacts made more than `older_than` seconds ago, damaged ones and leftovers; return (count, bytes).
 
-    What a run needs again is computed again. An artifact that is just being made is waited for.
+    What a run needs again is computed again. An artifact that is just being made is waited for. Chunks of text vectors
+    that are as old count as artifacts; those of a model that is just embedding stay.
     """
     count = freed = 0
     limit = time.time() - older_than
@@ -45,6 +55,12 @@ def prune(root: Path, *, older_than: float) -> tuple[int, int]:
         with locked(root / stage / f".{folder.name}.lock"):
             if _is_older(folder, limit):
                 count, freed = count + 1, freed + _remove(folder)
+    for folder in {path.parent for path in chunks(root)}:
+        with contextlib.ExitStack() as locks, contextlib.suppress(BlockingIOError, FileNotFoundError):
+            fcntl.flock(locks.enter_context((folder / ".lock").open("w")), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for path in folder.glob("*.npz"):
+                if path.stat().st_mtime < limit:
+                    count, freed = count + 1, freed + _remove(path)
     return count, freed
 
 
