@@ -7,13 +7,14 @@ UV := uv==0.13.8
 AUDIT := pip-audit==2.10.1
 INSTALLED := $(VENV)/installed
 ENCODERS := $(VENV)/encoders
+DOCS := $(VENV)/docs
 
-.PHONY: quick test lint format fuzz audit bench up down lock encoders clean
+.PHONY: quick test lint format fuzz audit bench docs pages up down lock encoders clean
 
 quick: $(INSTALLED)
 	$(BIN)/textbench run quick
 
-test: $(INSTALLED) $(ENCODERS)
+test: $(INSTALLED) $(ENCODERS) $(DOCS)
 	$(BIN)/python -m pytest -n $(PROCESSES) --dist worksteal
 
 lint: $(INSTALLED)
@@ -35,6 +36,14 @@ audit: $(INSTALLED)
 
 bench: $(INSTALLED)
 	$(BIN)/python -m tests.benchmarks
+
+# The documentation, build/docs/site/index.html, without a network. It fails where a committed figure is older than the record.
+docs: $(DOCS)
+	$(BIN)/python -m infra.docs
+
+# Write anew the committed pages that are generated: docs/measured.md, docs/claims.md and llms.txt.
+pages: $(INSTALLED)
+	$(BIN)/python -m infra.docs pages
 
 up down: $(INSTALLED)
 	$(BIN)/textbench $@
@@ -60,12 +69,20 @@ $(ENCODERS): requirements-encoders.lock $(INSTALLED)
 	else $(BIN)/python -m pip install --quiet --no-deps --require-hashes -r $<; fi
 	@touch $@
 
+# What makes HTML of the documentation (90 MB, most of it icons).
+$(DOCS): requirements-docs.lock $(INSTALLED)
+	@if [ -x $(BIN)/uv ]; then VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet --require-hashes --no-deps -r $<; \
+	else $(BIN)/python -m pip install --quiet --no-deps --require-hashes -r $<; fi
+	@touch $@
+
 # Work out the locked versions anew; the lock names no address.
 lock: $(INSTALLED)
 	$(BIN)/uv pip compile pyproject.toml --extra servers --group dev --group data --group build --upgrade --generate-hashes \
 	  --no-annotate --no-header --quiet -o requirements.lock
 	$(BIN)/uv pip compile --group neural --group models -c requirements.lock --upgrade --generate-hashes \
 	  --no-annotate --no-header --quiet -o requirements-encoders.lock
+	$(BIN)/uv pip compile --group docs -c requirements.lock --upgrade --generate-hashes \
+	  --no-annotate --no-header --quiet -o requirements-docs.lock
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,5 +1,6 @@
-"""What the README says of the papers' claims is what the record and the rule say: verdicts, counts, every figure."""
+"""What README and documentation say of papers and figures is what the record and the rule say, to the last digit."""
 
+import csv
 import json
 import re
 from collections.abc import Iterator
@@ -9,16 +10,19 @@ from typing import Any
 
 import pytest
 
+from infra.docs import record, site
 from textbench.evaluation.claims.published import read_claims
 from textbench.flows.plan.papers import FOLDER
 from textbench.flows.referee.held import headlines, totals
-from textbench.flows.referee.ledger import ledger, read_measured
+from textbench.flows.referee.ledger import read_measured
 from textbench.flows.referee.notes import read_notes
 from textbench.flows.report import recorded
 from textbench.tasks.storage.definitions import PROJECT
 
 README = (PROJECT / "README.md").read_text("utf-8")
-CHAPTER = README[README.index("## What the papers claimed") : README.index("## Install without make")]
+# Written by hand, about what the papers claimed.
+ON_PAPERS = ("dcot", "scdv", "compressive-features", "tfidf-and-lsa")
+HELD = "## What held"
 FIGURE = re.compile(r"(?<![\w.,])\d[\d,]*\.\d+(?![\w.])")
 
 
@@ -53,19 +57,52 @@ def on_record() -> set[float]:
 
 def test_every_figure_on_the_papers_is_in_the_record() -> None:
     """As it is printed, to its last digit: in measured.csv, leaderboards.csv, claims.csv or the notes of the papers."""
-    known = sorted(on_record())
-    missing = []
-    for found in FIGURE.finditer(CHAPTER):
-        value, half = float(found[0].replace(",", "")), 0.5 * 10.0 ** -len(found[0].partition(".")[2])
-        if not any(abs(one - value) <= half + 1e-9 for one in known):
-            missing.append(CHAPTER[max(0, found.start() - 40) : found.end()])
+    known, missing = sorted(on_record()), []
+    for name in ON_PAPERS:
+        page = (record.DOCS / "explanation" / f"{name}.md").read_text("utf-8")
+        chapter = page[page.index(HELD) :]
+        for found in FIGURE.finditer(chapter):
+            value, half = float(found[0].replace(",", "")), 0.5 * 10.0 ** -len(found[0].partition(".")[2])
+            if not any(abs(one - value) <= half + 1e-9 for one in known):
+                missing.append(f"{name}: {chapter[max(0, found.start() - 40) : found.end()]}")
     assert missing == []
 
 
-def test_the_verdicts_are_those_of_the_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_generated_pages_are_as_old_as_the_record() -> None:
+    assert record.stale() == [], "`make pages` writes them anew"
+    assert site.LLMS.read_text("utf-8") == site.llms(record.DOCS, "docs/"), "`make pages` writes it anew"
+
+
+def test_an_older_figure_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name, make = next(iter(record.PAGES.items()))
+    page = make()
+    figure = FIGURE.search(page)
+    assert figure
+    (tmp_path / name).write_text(page.replace(figure[0], "99.99", 1), "utf-8")
+    monkeypatch.setattr(record, "DOCS", tmp_path)
+    monkeypatch.setattr(record, "PAGES", {name: make})
+    (line,) = record.stale()
+    assert "is older than the record" in line and "99.99" in line and figure[0] in line
+
+
+def test_verdicts_are_those_of_the_ledger() -> None:
     """As `textbench claims` prints them last: headline figures, then figures and sentences, then rates of classes."""
-    # Ceilings are those recorded.
-    monkeypatch.setattr("textbench.tasks.sources.archives.are_here", lambda files: False)
-    entries = ledger(tmp_path, read_claims())
-    lines = "\n".join(f"- {line}" for line in [*headlines(entries), *totals(entries)])
-    assert lines in README, f"the README's lines on verdicts are now:\n{lines}"
+    page = (record.DOCS / "claims.md").read_text("utf-8")
+    lines = "\n".join(f"- {line}" for line in [*headlines(record.entries()), *totals(record.entries())])
+    assert lines in page
+
+
+def test_the_readme_fits_a_screen_and_has_no_figure_of_a_claim() -> None:
+    assert len(README.splitlines()) <= 120
+    assert not re.search(r"\d+ claims|reproduced", README)
+
+
+def test_benchmarks_say_how_they_are_measured_again() -> None:
+    with record.BENCHMARKS.open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert rows and all(all(row.values()) for row in rows)
+    modules = {found[1] for row in rows if (found := re.search(r"-m (tests[\w.]+) ?(\w*)", row["command"]))}
+    named = {row["command"] for row in rows if row["command"].startswith("python -m tests.benchmarks ")}
+    for command in named:
+        assert (PROJECT / "tests" / "benchmarks" / f"{command.split()[-1]}.py").exists(), command
+    assert modules <= {"tests.benchmarks", "tests.benchmarks.gaps"}
