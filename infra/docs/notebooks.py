@@ -21,10 +21,10 @@ def run(path: Path) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
     names: dict[str, Any] = {"__name__": "__main__"}
     for cell in json.loads(path.read_text("utf-8"))["cells"]:
         if cell["cell_type"] == "code":
-            yield cell, _outputs("".join(cell["source"]), names)
+            yield cell, outputs_of("".join(cell["source"]), names)
 
 
-def _outputs(source: str, names: dict[str, Any]) -> list[dict[str, Any]]:
+def outputs_of(source: str, names: dict[str, Any]) -> list[dict[str, Any]]:
     body = ast.parse(source).body
     last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
     printed, found = io.StringIO(), []
