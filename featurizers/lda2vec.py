@@ -18,15 +18,8 @@ from textbench.featurizers._paragraph_vectors import validated_documents
 from textbench.featurizers._topical.documents import counted
 from textbench.featurizers._topical.embeddings import TopicReading, Trained
 from textbench.featurizers._topical.inference import infer, smoothed
-from textbench.featurizers._topical.skip_gram import (
-    FIRST_RATE,
-    LARGEST_WEIGHT,
-    LAST_RATE,
-    KnownTokens,
-    _infer_mixtures,
-    _train_mixtures,
-    sample_table,
-)
+from textbench.featurizers._topical.mixtures import LARGEST_WEIGHT, _infer_mixtures, _train_mixtures, room_of
+from textbench.featurizers._topical.skip_gram import FIRST_RATE, LAST_RATE, KnownTokens, sample_table
 from textbench.featurizers._topical.topic_vectors import mean_vectors
 from textbench.featurizers._topical.topical_method import TopicalMethod
 
@@ -143,7 +136,12 @@ class Lda2Vec(TopicalMethod):
             int(self.infer_epochs),
             seeds,
         )
-        in_parallel(_infer_mixtures, [(begin, end, *given) for begin, end in shares(read.offsets)])
+        longest, (n_topics, size) = int(np.diff(read.offsets).max(initial=1)), self.topic_vectors_.shape
+        sizes = longest, size, n_topics, int(self.window), int(self.negative)
+        in_parallel(
+            _infer_mixtures,
+            [(begin, end, *given, room_of(*sizes)) for begin, end in shares(read.offsets)],
+        )
         weights -= weights.max(axis=1, keepdims=True)
         p = np.exp(weights)
         p /= p.sum(axis=1, keepdims=True)

@@ -18,7 +18,7 @@ from tests.topical import (
 )
 from textbench.featurizers import lda2vec
 from textbench.featurizers._compressive import kernels
-from textbench.featurizers._topical import skip_gram
+from textbench.featurizers._topical import mixtures, skip_gram
 from textbench.featurizers._topical.embeddings import read_topics
 from textbench.featurizers._topical.token_topics import TokenTopics
 
@@ -39,7 +39,7 @@ def test_without_topics_it_is_skip_gram_to_the_bit() -> None:
     mine, own = words.copy(), outputs.copy()
     work = READ.tokens, READ.offsets, READ.kept, READ.table
     model = mine, own, np.zeros((K, 10), np.float32), weights
-    skip_gram._train_mixtures(work, model, settings(0.0, True, False), 3, np.array([7], np.uint64))
+    mixtures._train_mixtures(work, model, settings(0.0, True, False), 3, np.array([7], np.uint64))
     skip_gram.train_words(READ, words, outputs, 4, 5, 3, np.array([7], np.uint64))
     assert mine.tobytes() == words.tobytes() and own.tobytes() == outputs.tobytes()
     np.testing.assert_array_equal(weights, before)  # nothing is asked of them, and there is no prior
@@ -70,9 +70,24 @@ def test_weights_and_topics_follow_the_slope() -> None:
     expected_topics = slope_by_differences(of_topics, topics.astype(float))
     moved, shifted = weights.copy(), topics.copy()
     given = (1, 5, prior, 1 / K, False, True, rate, rate)
-    skip_gram._train_mixtures(work, (words, outputs, shifted, moved), given, 1, state)
+    mixtures._train_mixtures(work, (words, outputs, shifted, moved), given, 1, state)
     np.testing.assert_allclose((moved - weights) / rate, expected, rtol=2e-2, atol=2e-3)
     np.testing.assert_allclose((shifted - topics) / rate, expected_topics, rtol=2e-2, atol=2e-3)
+
+
+def test_inference_is_training_that_learns_no_words() -> None:
+    """Of one document the same numbers are drawn: scores and errors differ by rounding alone."""
+    words, outputs = (RNG.normal(0, 0.5, (V, 10)).astype(np.float32) for _ in "12")
+    topics, weights = RNG.normal(0, 0.5, (K, 10)).astype(np.float32), RNG.normal(size=(1, K))
+    tokens, offsets = READ.tokens[: READ.offsets[1]], READ.offsets[:2]
+    trained, inferred, given = weights.copy(), weights.copy(), settings(0.3, False, False)
+    work = tokens, offsets, np.ones(V), READ.table
+    mixtures._train_mixtures(work, (words, outputs, topics, trained), given, 4, np.array([9], np.uint64))
+    model, room = (words, outputs, topics, inferred), mixtures.room_of(len(tokens), 10, K, *given[:2])
+    seeds = np.array([9], np.uint64)
+    mixtures._infer_mixtures(0, 1, offsets, tokens, READ.table, model, given, 4, seeds, room)
+    np.testing.assert_allclose(inferred, trained, atol=1e-5)
+    assert np.abs(inferred - weights).max() > 1e-2
 
 
 def fitted(needs: Any = NEEDS, **params: Any) -> lda2vec.Lda2Vec:

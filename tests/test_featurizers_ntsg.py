@@ -19,7 +19,7 @@ from tests.topical import (
     slope_by_differences,
 )
 from textbench.featurizers import ntsg
-from textbench.featurizers._topical import skip_gram
+from textbench.featurizers._topical import skip_gram, tensor_steps
 from textbench.featurizers._topical.embeddings import read_topics
 from textbench.featurizers._topical.tensor import TensorModel
 from textbench.featurizers._topical.token_topics import TokenTopics
@@ -83,7 +83,7 @@ def test_a_step_follows_the_slope(n_slices: int, tanh: bool) -> None:
     before = [array.astype(np.float64) for array in model.arrays]
     pairs = list(zip(tokens.tolist(), topics.tolist(), strict=True))
     flags = (tanh, True, True, tanh)
-    skip_gram._step_tensor(
+    tensor_steps._step_tensor(
         tokens,
         topics,
         np.arange(4, dtype=np.int32),
@@ -91,7 +91,7 @@ def test_a_step_follows_the_slope(n_slices: int, tanh: bool) -> None:
         model.arrays,
         np.float32(rate),
         flags,
-        skip_gram._room(model.arrays, 2),
+        tensor_steps.room_of(model.arrays, 2),
     )
     for number, (old, new) in enumerate(zip(before, model.arrays, strict=True)):
 

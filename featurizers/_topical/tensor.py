@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from textbench.featurizers._topical.embeddings import TopicReading
-from textbench.featurizers._topical.skip_gram import _train_tensor
+from textbench.featurizers._topical.products import aligned
+from textbench.featurizers._topical.tensor_steps import _train_tensor, room_of
 
 DEVIATION = 0.1  # of the tensor's numbers at the start
 
@@ -47,7 +48,7 @@ class TensorModel:
         left = rng.normal(0, DEVIATION, (n_slices, rank, size)) * has_tensor
         right = rng.normal(0, DEVIATION, (n_slices, rank, size)) * has_tensor
         arrays = (
-            words.copy(),
+            words,
             topics,
             np.zeros((len(words), n_slices, 2 * size)),
             np.zeros((len(words), n_slices)),
@@ -55,7 +56,7 @@ class TensorModel:
             right,
             np.full(n_slices, n_slices**-0.5),
         )
-        return cls(*(np.ascontiguousarray(array, dtype=np.float32) for array in arrays))
+        return cls(*(aligned(array.astype(np.float32)) for array in arrays))
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
@@ -86,4 +87,5 @@ class TensorModel:
         known = read.reading
         work = known.tokens, read.topics, known.offsets, known.kept, known.table
         flags = is_tanh, has_tensor, has_bias, is_tanh
-        _train_tensor(work, self.arrays, (window, negative, flags), n_epochs, state)
+        room = room_of(self.arrays, window)
+        _train_tensor(work, self.arrays, (window, negative, flags), n_epochs, state, room)
