@@ -1,5 +1,6 @@
 """The flow `benchmark` from end to end, on real documents: caching, resuming, failing, and two runs at once."""
 
+import csv
 import json
 import os
 import random
@@ -23,6 +24,7 @@ from textbench.flows.run import sweep
 from textbench.flows.run.engine import Threads
 from textbench.flows.servers import prefect_server
 from textbench.flows.servers.prefect_server import folder
+from textbench.tasks import catalogue
 from textbench.tasks.storage.store import Store
 
 FIELDS = {
@@ -31,7 +33,12 @@ FIELDS = {
 # What is recorded of a cell beside its row.
 KEPT = {"attempt", "created", "request", "sweeps", "timed", "tracking_uri"}
 OVER = ("COMPLETED", "FAILED", "CANCELLED", "CRASHED")  # what Prefect calls states that are final
-TWO = ("run", "--method", "binary", "--method", "lsi", "--seed", "0", "--json")
+LSI = "lsi(n_components=20)"
+TWO = ("--method", "binary", "--method", LSI, "--seed", "0", "--json")
+N_TRAIN, N_TEST = (
+    400,
+    200,
+)  # the first documents of R8: enough to learn, and a run costs no more than its processes
 
 
 @pytest.fixture(scope="module")
@@ -49,9 +56,32 @@ def server(home: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def first(home: Path, server: dict[str, str]) -> list[dict[str, Any]]:
+def few(home: Path) -> tuple[str, ...]:
+    """The beginning of a run on few documents."""
+    corpus = catalogue.dataset("r8").load().load()
+    path = home / "few.csv"
+    with path.open("w", newline="") as stream:
+        rows = csv.writer(stream)
+        rows.writerow(("text", "label", "part"))
+        for part, n in (("train", N_TRAIN), ("test", N_TEST)):
+            texts, targets = getattr(corpus, f"{part}_texts"), getattr(corpus, f"{part}_targets")
+            rows.writerows(
+                (text, corpus.target_names[target], part)
+                for text, target in zip(texts[:n], targets[:n], strict=True)
+            )
+    return ("run", "--data", str(path), "--split-column", "part")
+
+
+@pytest.fixture(scope="module")
+def two(few: tuple[str, ...]) -> tuple[str, ...]:
+    """A run of two methods on few documents."""
+    return (*few, *TWO)
+
+
+@pytest.fixture(scope="module")
+def first(home: Path, server: dict[str, str], two: tuple[str, ...]) -> list[dict[str, Any]]:
     """The rows of a first run of two methods."""
-    return rows_of(textbench(*TWO, home=home)[0])
+    return rows_of(textbench(*two, home=home)[0])
 
 
 @pytest.fixture
@@ -99,18 +129,19 @@ def test_a_row_has_every_field_and_honest_figures(home: Path, first: list[dict[s
     recorded = json.loads((home / "index" / f"{binary['key']}.json").read_text())
     assert recorded.keys() - binary.keys() == KEPT
     assert (binary["uses_labels"], binary["unread"]) == (False, {})
-    assert (binary["method"], lsi["method"]) == ("binary", "lsi")
+    assert (binary["method"], lsi["method"]) == ("binary", LSI)
     assert not binary["cached"]
-    assert 0.95 < binary["metrics"]["accuracy"] < lsi["metrics"]["accuracy"] < 1
+    assert 0.8 < binary["metrics"]["accuracy"] < 1
+    assert 0.8 < lsi["metrics"]["accuracy"] < 1
     assert set(binary["seconds"]) == {"ingest", "vectorize", "featurize", "tune", "evaluate"}
     assert binary["peak_mb"] > 50
     assert binary["params"]["C"] > 0
 
 
 def test_a_cached_run_gives_the_same_rows_and_imports_no_slow_library(
-    home: Path, first: list[dict[str, Any]]
+    home: Path, first: list[dict[str, Any]], two: tuple[str, ...]
 ) -> None:
-    output, errors = start_cold(TWO, home, {"PYTHONPROFILEIMPORTTIME": "1"}).communicate()
+    output, errors = start_cold(two, home, {"PYTHONPROFILEIMPORTTIME": "1"}).communicate()
     again = rows_of(output)
     assert all(row["cached"] for row in again)
     assert [row | {"cached": False} for row in again] == first
@@ -121,33 +152,35 @@ def test_a_cached_run_gives_the_same_rows_and_imports_no_slow_library(
     assert not imported & {"mlflow", "sklearn", "gensim", "optuna"}
 
 
-def test_fresh_computes_again_and_keeps_the_older_run(home: Path, first: list[dict[str, Any]]) -> None:
+def test_fresh_computes_again_and_keeps_the_older_run(
+    home: Path, first: list[dict[str, Any]], few: tuple[str, ...]
+) -> None:
     before = tracked(home)
-    rows = rows_of(textbench("run", "--method", "binary", "--seed", "0", "--fresh", "--json", home=home)[0])
+    rows = rows_of(textbench(*few, "--method", "binary", "--seed", "0", "--fresh", "--json", home=home)[0])
     assert metrics_of(rows) == metrics_of(first[:1])
     assert not rows[0]["cached"]
     assert len(tracked(home)) == len(before) + 1
 
 
 def test_changed_code_recomputes_its_method_alone_and_a_docstring_nothing(
-    same_home: Path, tmp_path: Path, server: dict[str, str]
+    same_home: Path, tmp_path: Path, server: dict[str, str], two: tuple[str, ...]
 ) -> None:
     project = copied(tmp_path)
 
     def cached() -> dict[str, bool]:
-        rows = rows_of(textbench(*TWO, home=same_home, project=project, variables=server)[0])
+        rows = rows_of(textbench(*two, home=same_home, project=project, variables=server)[0])
         return {row["method"]: row["cached"] for row in rows}
 
     method = project / "featurizers" / "lsi.py"
     source = method.read_text()
     comments = source.replace('"""', '"""Said differently: ', 1) + "\n# A comment.\n"
     method.write_text(f"{comments}\nNOBODYS = 1\n")
-    assert cached() == {"binary": True, "lsi": True}
+    assert cached() == {"binary": True, LSI: True}
     shared = created(same_home, "ingest") | created(same_home, "vectorize")
     changed = source.replace("    return Lsi(", "    assert True\n    return Lsi(", 1)
     assert changed != source
     method.write_text(changed)
-    assert cached() == {"binary": True, "lsi": False}
+    assert cached() == {"binary": True, LSI: False}
     assert created(same_home, "ingest") | created(same_home, "vectorize") == shared
 
 
@@ -219,9 +252,9 @@ def runs_of(address: str) -> Iterator[dict[str, Any]]:
 
 
 def test_an_interrupted_run_stops_soon_and_says_how_to_go_on(
-    first: list[dict[str, Any]], new_home: Path, server: dict[str, str]
+    first: list[dict[str, Any]], new_home: Path, server: dict[str, str], few: tuple[str, ...]
 ) -> None:
-    process = start(("run", "--seeds", "3"), new_home, variables=server)
+    process = start((*few, "-m", LSI, "--seeds", "3"), new_home, variables=server)
     assert eventually(lambda: bool(created(new_home, "vectorize")))
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=120)
@@ -231,9 +264,9 @@ def test_an_interrupted_run_stops_soon_and_says_how_to_go_on(
 
 
 def test_two_runs_at_once_compute_everything_once(
-    first: list[dict[str, Any]], new_home: Path, server: dict[str, str]
+    first: list[dict[str, Any]], new_home: Path, server: dict[str, str], two: tuple[str, ...]
 ) -> None:
-    both = [start(TWO, new_home, variables=server) for _ in range(2)]
+    both = [start(two, new_home, variables=server) for _ in range(2)]
     rows = [rows_of(process.communicate(timeout=300)[0]) for process in both]
     assert [process.returncode for process in both] == [0, 0]
     assert metrics_of(rows[0]) == metrics_of(rows[1]) == metrics_of(first)
@@ -279,20 +312,20 @@ def build():
 
 
 def test_a_method_that_fails_fails_alone_and_says_why(
-    home: Path, first: list[dict[str, Any]], tmp_path: Path
+    home: Path, first: list[dict[str, Any]], tmp_path: Path, two: tuple[str, ...]
 ) -> None:
     arguments = []
     for name, body in METHODS.items():
         (tmp_path / f"{name}.py").write_text(METHOD.replace("BODY", body))
         arguments += ["--method", str(tmp_path / f"{name}.py")]
     limits = ("--time-limit", "12", "--memory-limit", "1500")
-    output, _ = textbench(*TWO, *arguments, *limits, home=home, code=1)
+    output, _ = textbench(*two, *arguments, *limits, home=home, code=1)
     errors = {row["method"]: row["error"] for row in rows_of(output)}
     assert errors["binary"] is None
-    assert errors["lsi"] is None
+    assert errors[LSI] is None
     assert "RuntimeError: no luck \\udc80 today" in errors["raising"]
-    assert "training features hold 10970 values that are NaN or infinite" in errors["undefined"]
-    assert "must have shape (5485, 'any number'), got (3, 2)" in errors["misshapen"]
+    assert f"training features hold {2 * N_TRAIN} values that are NaN or infinite" in errors["undefined"]
+    assert f"must have shape ({N_TRAIN}, 'any number'), got (3, 2)" in errors["misshapen"]
     assert "time limit of 12 s" in errors["slow"]
     assert "memory limit of 1500 MB" in errors["greedy"]
     statuses = [status for _, status in tracked(home)]
@@ -317,22 +350,24 @@ def assert_traceback_is_told(home: Path, error: str, method: Path) -> None:
         assert database.execute("SELECT 1 FROM log WHERE message LIKE ?", (f"%{lines[1]}%",)).fetchall()
 
 
-def test_a_run_deleted_in_mlflow_is_written_again(home: Path, first: list[dict[str, Any]]) -> None:
+def test_a_run_deleted_in_mlflow_is_written_again(
+    home: Path, first: list[dict[str, Any]], few: tuple[str, ...]
+) -> None:
     run_id = first[0]["run_id"]
     with sqlite3.connect(home / "mlflow.db") as database:
         database.execute("UPDATE runs SET lifecycle_stage = 'deleted' WHERE run_uuid = ?", (run_id,))
     # Another sweep, which would put its tag on the recorded run.
-    rows = rows_of(textbench("run", "-m", "binary", "--seed", "0", "--json", home=home)[0])
+    rows = rows_of(textbench(*few, "-m", "binary", "--seed", "0", "--json", home=home)[0])
     assert metrics_of(rows) == metrics_of(first[:1])
     assert rows[0]["run_id"] != run_id
 
 
 def test_runs_are_written_again_when_the_database_is_gone(
-    first: list[dict[str, Any]], same_home: Path, server: dict[str, str]
+    first: list[dict[str, Any]], same_home: Path, server: dict[str, str], few: tuple[str, ...]
 ) -> None:
     (same_home / "mlflow.db").unlink()
     (row,) = rows_of(
-        textbench("run", "-m", "binary", "--seed", "0", "--json", home=same_home, variables=server)[0]
+        textbench(*few, "-m", "binary", "--seed", "0", "--json", home=same_home, variables=server)[0]
     )
     assert row["cached"]
     assert row["metrics"] == first[0]["metrics"]
@@ -341,23 +376,23 @@ def test_runs_are_written_again_when_the_database_is_gone(
 
 
 def test_output_that_nobody_reads_is_an_error_and_nothing_is_lost(
-    home: Path, first: list[dict[str, Any]]
+    home: Path, first: list[dict[str, Any]], two: tuple[str, ...]
 ) -> None:
-    process = start_cold(TWO, home)
+    process = start_cold(two, home)
     assert process.stdout is not None
     process.stdout.close()
     assert process.stderr is not None
     errors = process.stderr.read()
     assert process.wait(timeout=120) == 1
     assert "standard output was closed" in errors
-    assert all(row["cached"] for row in rows_of(textbench(*TWO, home=home)[0]))
+    assert all(row["cached"] for row in rows_of(textbench(*two, home=home)[0]))
 
 
 @pytest.mark.parametrize(
     "harms", [("altered", "missing"), ("truncated", "without meta"), ("", "index lost")], ids=", ".join
 )
 def test_damaged_results_are_noticed_and_made_again(
-    home: Path, first: list[dict[str, Any]], harms: tuple[str, str]
+    home: Path, first: list[dict[str, Any]], two: tuple[str, ...], harms: tuple[str, str]
 ) -> None:
     runs = tracked(home)
     cells = {json.loads(path.read_text())["method"]: path for path in (home / "index").glob("*.json")}
@@ -365,7 +400,7 @@ def test_damaged_results_are_noticed_and_made_again(
     run_ids = [json.loads(path.read_text())["run_id"] for path in paths]
     for path, harm in zip(paths, harms, strict=True):
         do_harm(home, path, harm)
-    output, errors = textbench(*TWO, home=home)
+    output, errors = textbench(*two, home=home)
     assert metrics_of(rows_of(output)) == metrics_of(first)
     assert [row["run_id"] for row in rows_of(output)] == run_ids
     assert tracked(home) == runs
@@ -388,28 +423,32 @@ def do_harm(home: Path, path: Path, harm: str) -> None:
         path.write_text("{")
 
 
-def test_an_upstream_artifact_that_is_gone_is_made_again(home: Path, first: list[dict[str, Any]]) -> None:
+def test_an_upstream_artifact_that_is_gone_is_made_again(
+    home: Path, first: list[dict[str, Any]], few: tuple[str, ...]
+) -> None:
     shutil.rmtree(home / "store" / "vectorize")
     shutil.rmtree(home / "store" / "featurize")
-    command = ("run", "--method", "tfidf", "--trials", "2", "--seed", "0", "--json")
+    command = (*few, "--method", "tfidf", "--trials", "2", "--seed", "0", "--json")
     (row,) = rows_of(textbench(*command, home=home)[0])
     assert row["error"] is None
     assert row["trials"] == 2
-    assert row["metrics"]["accuracy"] > 0.96
+    assert row["metrics"]["accuracy"] > 0.8
 
 
 def test_an_unreachable_tracking_server_stops_the_run_before_it_computes(
-    new_home: Path, server: dict[str, str]
+    new_home: Path, server: dict[str, str], two: tuple[str, ...]
 ) -> None:
     variables = server | {"MLFLOW_TRACKING_URI": "http://127.0.0.1:9"}
-    _, errors = textbench(*TWO, home=new_home, code=2, variables=variables)
+    _, errors = textbench(*two, home=new_home, code=2, variables=variables)
     assert "http://127.0.0.1:9 does not answer" in errors
     assert "Traceback" not in errors
     assert not (new_home / "store").exists()
 
 
-def test_a_dry_run_lists_the_cells_and_computes_nothing(home: Path, first: list[dict[str, Any]]) -> None:
-    command = ("run", "-m", "binary", "-m", "tfidf-log2", "--seeds", "2", "--dry-run", "--json")
+def test_a_dry_run_lists_the_cells_and_computes_nothing(
+    home: Path, first: list[dict[str, Any]], few: tuple[str, ...]
+) -> None:
+    command = (*few, "-m", "binary", "-m", "tfidf-log2", "--seeds", "2", "--dry-run", "--json")
     cells = rows_of(textbench(*command, home=home)[0])
     assert [(cell["method"], cell["seed"]) for cell in cells] == [
         ("binary", 0), ("binary", 1), ("tfidf-log2", 0), ("tfidf-log2", 1),

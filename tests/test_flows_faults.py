@@ -104,7 +104,7 @@ def test_a_workers_flow_process_is_killed(
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("FAULTS_HOLD", "per_class.json")
     monkeypatch.setenv("PREFECT_API_URL", server["PREFECT_API_URL"])
-    asked = {"datasets": ["r8"], "methods": ["binary"], "n_seeds": 1}
+    asked = {"datasets": ["r8"], "methods": ["nb"], "n_seeds": 1}
     state = services.start_worker(faults.home, server["PREFECT_API_URL"], None)
     try:
         services.worker(faults.home).wait(PATIENCE)

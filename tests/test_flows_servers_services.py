@@ -21,7 +21,7 @@ from textbench.flows.run.workspace import folder_tag
 from textbench.flows.servers import ports, prefect_server, services
 from textbench.tasks import InputError
 
-ONE = {"datasets": ["r8"], "methods": ["binary"], "n_seeds": 1}
+ONE = {"datasets": ["r8"], "methods": ["nb"], "n_seeds": 1}
 RUN_SECONDS = 400
 PATIENCE = 120.0  # seconds for an answer
 
@@ -88,7 +88,7 @@ def found(home: Path) -> dict[str, dict[str, Any]]:
 @pytest.fixture(scope="module")
 def first(home: Path, found: dict[str, Any]) -> dict[str, Any]:
     """The row of a run on the command line, of what is run by form afterwards."""
-    (row,) = rows_of(textbench("run", "-d", "r8", "-m", "binary", "--seed", "0", "--json", home=home)[0])
+    (row,) = rows_of(textbench("run", "-d", "r8", "-m", "nb", "--seed", "0", "--json", home=home)[0])
     return row
 
 
@@ -163,7 +163,7 @@ def test_a_run_by_form_shows_cached_tasks_and_its_results(
     run_by_form(home, api_url, "benchmark", ONE)
     run = run_by_form(home, api_url, "benchmark", ONE)
     assert run["state"]["type"] == "COMPLETED", run["state"]
-    assert run["name"] == "r8: binary, honest"
+    assert run["name"] == "r8: nb, honest"
     tasks = answer(f"{api_url}/task_runs/filter", {"flow_runs": {"id": {"any_": [run["id"]]}}})
     assert {task["state"]["name"] for task in tasks} == {"Cached"}
     shown = artifacts_of(api_url, run)
@@ -205,8 +205,8 @@ def test_a_night_that_got_worse_and_slower_is_red(
     run = run_by_form(home, api_url, "nightly", ONE)
     assert (run["state"]["type"], run["state"]["name"]) == ("FAILED", "Regressed")
     text = artifacts_of(api_url, run)["nightly"]["data"]
-    assert "**Worse than last night: r8 binary.**" in text
-    assert "**Slower than last night: r8 binary.**" in text
+    assert "**Worse than last night: r8 nb.**" in text
+    assert "**Slower than last night: r8 nb.**" in text
 
 
 def test_down_leaves_no_process_and_up_comes_back(home: Path, found: dict[str, dict[str, Any]]) -> None:

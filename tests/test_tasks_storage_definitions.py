@@ -275,7 +275,7 @@ def _is_bound(place: str) -> bool:
     module, _, name = place.partition(":")
     return any(
         name in shapes.read(path, *known).bound
-        for path in definitions._candidates(module)
+        for path in definitions._candidates(definitions.PROJECT, module)
         if (known := definitions.stamp(path))
     )
 
@@ -306,7 +306,7 @@ def executed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Refere
 def _edited(place: str) -> Iterator[None]:
     """Change a definition, for as long as it takes: one statement more in its body, or beside a constant."""
     module, _, name = place.partition(":")
-    path = next(path for path in definitions._candidates(module) if path.exists())
+    path = next(path for path in definitions._candidates(definitions.PROJECT, module) if path.exists())
     before = path.read_text()
     parsed = ast.parse(before)
     for i, node in enumerate(parsed.body):

@@ -1,8 +1,8 @@
 """Commands as processes forked of one that has imported the slow libraries, which halves what a small run costs.
 
-That one has imported nothing of the project and not Prefect, which reads the environment when it is imported: these a
-command finds as in a process that was started for it. The server that a command forks its computations of is forked
-of it too.
+That one has imported nothing of the project: it is found as in a process that was started for the command. Prefect
+reads the environment when it is imported: that is done again when the command imports it. The server that a command
+forks its computations of is forked of it too.
 """
 
 import contextlib
@@ -10,6 +10,8 @@ import fcntl
 import functools
 import gc
 import importlib
+import importlib.abc
+import importlib.machinery
 import json
 import multiprocessing.util
 import os
@@ -21,6 +23,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -46,6 +49,30 @@ LIBRARIES = (
     ),
     *("numba", "optuna.distributions", "rich", "sklearn.decomposition", "sklearn.metrics", "sklearn.svm"),
     *("sqlalchemy.orm", "typer", "websockets"),
+)
+# Of Prefect all but what sets up logging by the environment.
+PREFECT = (
+    *(
+        "prefect",
+        "prefect.artifacts",
+        "prefect.blocks.notifications",
+        "prefect.blocks.system",
+        "prefect.cache_policies",
+    ),
+    *(
+        "prefect.client.orchestration",
+        "prefect.client.schemas.filters",
+        "prefect.context",
+        "prefect.flow_engine",
+    ),
+    *("prefect.flow_runs", "prefect.flows", "prefect.futures", "prefect.runtime", "prefect.serializers"),
+    *(
+        "prefect.states",
+        "prefect.task_engine",
+        "prefect.task_runners",
+        "prefect.tasks",
+        "prefect.transactions",
+    ),
 )
 SOURCE = "import sys; from tests.warm import fork; exec(fork(int(sys.argv[1])))"
 MAIN = "from textbench.flows.cli import main; main()"
@@ -116,8 +143,9 @@ def _connection() -> socket.socket:
 
 def fork(fd: int) -> str:
     """Import the libraries, and return in a new process for every command that is asked for, with what it is to run."""
-    for library in LIBRARIES:
+    for library in (*LIBRARIES, *PREFECT):
         importlib.import_module(library)
+    sys.meta_path.insert(0, _Prefect())
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that wait
     connection = socket.socket(fileno=fd)
@@ -136,6 +164,25 @@ def fork(fd: int) -> str:
         for fd in fds:
             os.close(fd)
     os._exit(0)
+
+
+class _Prefect(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Imports Prefect as it was imported before the fork, with the settings of the environment that there is then."""
+
+    def __init__(self) -> None:
+        self._module = sys.modules.pop("prefect")
+        self._spec = self._module.__spec__
+
+    def find_spec(self, name: str, *_: Any) -> importlib.machinery.ModuleSpec | None:
+        return importlib.machinery.ModuleSpec(name, self, is_package=True) if name == "prefect" else None
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        return self._module
+
+    def exec_module(self, module: ModuleType) -> None:
+        sys.meta_path.remove(self)
+        module.__spec__ = self._spec
+        importlib.import_module("prefect.context").refresh_global_settings_context()
 
 
 def _become(asked: int, output: int, errors: int) -> str:

@@ -14,6 +14,7 @@ of the modules that import them. A table of `READ_BY_NAME` is not followed: who 
 """
 
 import ast
+import functools
 import stat
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -105,6 +106,7 @@ class _Walk:
         self.nodes: dict[str, tuple[str, tuple[str, ...]]] = {}  # text and targets by definition
         self._waiting: deque[tuple[str, str]] = deque()
         self._executed: dict[str, list[str]] = {}
+        self._sources: dict[str, ModuleSource | None] = {}
 
     def follow(self, entries: Sequence[Entry]) -> Trace:
         roots = [self._entry(entry) for entry in entries]
@@ -149,7 +151,12 @@ class _Walk:
 
     def _source(self, module: str) -> ModuleSource | None:
         """Return the file of a module; None for one that is not the project's, or not there."""
-        for path in _candidates(module):
+        if module not in self._sources:
+            self._sources[module] = self._found(module)
+        return self._sources[module]
+
+    def _found(self, module: str) -> ModuleSource | None:
+        for path in _candidates(PROJECT, module):
             if path not in self.seen:
                 self.seen[path] = stamp(path)
             if (known := self.seen[path]) is not None:
@@ -287,11 +294,12 @@ def _is_outside(module: str) -> bool:
     return not _is_dotted(module) and not module.endswith(".py")
 
 
-def _candidates(module: str) -> tuple[Path, ...]:
+@functools.cache
+def _candidates(project: Path, module: str) -> tuple[Path, ...]:
     """Return the files that can hold a module, the first that is there does; none for a library's."""
     if not _is_dotted(module):
         return (Path(module),) if module.endswith(".py") else ()
-    base = PROJECT.joinpath(*module.split(".")[1:])
+    base = project.joinpath(*module.split(".")[1:])
     return base / "__init__.py", base.with_suffix(".py")
 
 
