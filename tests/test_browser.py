@@ -32,7 +32,7 @@ QUIET = [
 NO_GRAPH = "--disable-software-rasterizer"
 PATIENCE = 60_000.0  # milliseconds for a page to show something
 RUN_PATIENCE = 400_000.0  # for a run to end
-KEPT, LEFT_OUT = ("binary", "tfidf"), ("counts", "frequency", "tfidf-log2", "lsi", "lsa-pca")
+KEPT, LEFT_OUT = ("frequency", "tfidf"), ("binary", "counts", "tfidf-log2", "lsi", "lsa-pca")
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     try:
         prefect_server.stop(folder, everything=True)  # that of tests before these has another port
         textbench("up", "--port", str(free_port()), "--mlflow-port", str(free_port()), home=folder)
-        textbench("curve", "-d", "r8", "-m", "binary", "--budgets", "50,200", "--draws", "2", home=folder)
+        textbench("curve", "-d", "r8", "-m", "nb", "--budgets", "50,200", "--draws", "2", home=folder)
         yield folder
     finally:
         textbench("down", home=folder)
@@ -101,7 +101,7 @@ def finished(
     opened.locator("input[type=number]").first.fill("1")
     opened.screenshot(path=tmp_path_factory.mktemp("form") / "filled.png")
     submit(opened)
-    opened.get_by_role("link", name="r8: binary, tfidf").first.click(timeout=RUN_PATIENCE)
+    opened.get_by_role("link", name="r8: frequency, tfidf").first.click(timeout=RUN_PATIENCE)
     opened.wait_for_url("**/flow-run/**")  # what stood on the page before may say Completed too
     expect(opened.get_by_text("Completed").first).to_be_visible(timeout=RUN_PATIENCE)
     address = str(opened.url)
@@ -189,7 +189,7 @@ def test_metrics_and_seconds_are_seen_at_1400_pixels(
         tab.get_by_role("link", name="Runs with the columns that matter").click()
     shown = opened.value
     shown.set_default_timeout(PATIENCE)
-    row = shown.get_by_role("link", name="r8 binary seed 0").first
+    row = shown.get_by_role("link", name="r8 tfidf seed 0").first
     expect(row).to_be_visible(timeout=PATIENCE)
     shown.screenshot(path=tmp_path / "runs.png")
     right = shown.locator(".ag-body-viewport").bounding_box()
@@ -208,7 +208,7 @@ def test_a_label_budget_curve_is_a_line_over_steps(tabs: dict[str, Any], pages: 
     tab.goto(
         f"{root}#/experiments/{experiment}/runs?workflowType=machine_learning&viewStateShareKey=textbench"
     )
-    tab.get_by_role("link", name="r8 binary by labels").first.click()
+    tab.get_by_role("link", name="r8 nb by labels").first.click()
     tab.get_by_role("tab", name="Model metrics").click()
     expect(tab.locator(".js-plotly-plot .scatterlayer .trace").first).to_be_visible()
     expect(tab.get_by_text("accuracy", exact=True).first).to_be_visible()
