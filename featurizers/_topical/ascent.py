@@ -70,6 +70,9 @@ def _search(
     """Return the points, values and slopes after a step of each row that raises it; a row that finds none stays."""
     best, best_values, best_slopes = points.copy(), values.copy(), slopes.copy()
     lengths, waiting = np.ones(len(points)), ~is_done
+    steepness = np.linalg.norm(slopes, axis=1, keepdims=True)
+    size = np.linalg.norm(directions, axis=1, keepdims=True)
+    uphill = slopes * (size / np.where(steepness > 0, steepness, 1))  # as far as the direction goes
     for _ in range(MAX_HALVINGS):
         tried = _projected(np.where(waiting[:, None], points + lengths[:, None] * directions, points), radius)
         found, found_slopes = functions(tried)
@@ -82,7 +85,7 @@ def _search(
             break
         lengths[waiting] /= 4
         if np.isfinite(radius):  # along another direction the way back into the ball may lead downhill
-            directions = np.where(waiting[:, None], slopes, directions)
+            directions = np.where(waiting[:, None], uphill, directions)
     return best, best_values, best_slopes
 
 

@@ -37,7 +37,9 @@ def _train_mixtures(work, model, settings, n_epochs, state):  # type: ignore[no-
     for d in range(len(offsets) - 1):
         longest = max(longest, offsets[d + 1] - offsets[d])
     read, drawn = np.empty(longest, np.int32), np.empty(negative + 1, np.int32)
-    rows, places = np.empty((2 * window, size), np.float32), np.arange(2 * window).astype(np.int32)
+    rows, places = np.empty((2 * window, size), np.float32), np.empty(2 * window, np.int32)
+    for i in range(2 * window):
+        places[i] = i
     around = np.empty(2 * window, np.int32)
     values, slopes = np.empty((2 * window, size), np.float32), np.empty((2 * window, size), np.float32)
     changes, fixed = np.empty((BLOCK, size), np.float32), np.empty((negative + 1, size), np.float32)

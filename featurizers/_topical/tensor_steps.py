@@ -93,11 +93,13 @@ def _step_tensor(tokens, topics, around, drawn, model, rate, flags, room):  # ty
     for i in range(n):
         word_at[i], topic_at[i] = tokens[around[i]], topics[around[i]]
     _gather(words, vectors, word_at, topic_at, n, values, slopes)
-    tensor[:n] = 0.0
-    summed[:n] = 0.0
+    for i in range(n):
+        for s in range(n_slices):
+            tensor[i, s] = summed[i, s] = 0.0
     if has_tensor:
         _multiply(words, vectors, word_at, topic_at, n, lefts, rights, numbers, of_tensor)
-    to_mixture[:] = 0.0
+    for s in range(n_slices):
+        to_mixture[s] = 0.0
     for first in range(0, len(drawn), BLOCK):
         n_drawn = min(BLOCK, len(drawn) - first)
         n_rows = n_drawn * n_slices
@@ -224,7 +226,9 @@ def _move_tensor(model, slopes, n, lefts, rights, numbers, word_at, topic_at, of
                 pulls[0, i, j] = halves[1, i, j] * summed[i, s]
                 pulls[1, i, j] = halves[0, i, j] * summed[i, s]
     for side in range(2):
-        to_tokens[:n] = 0.0
+        for i in range(n):
+            for k in range(size):
+                to_tokens[i, k] = 0.0
         add_products(to_tokens, numbers, n, pulls[side], lefts if side == 0 else rights, numbers, n_ranks)
         for i in range(n):
             slope = slopes[i, side * size : (side + 1) * size]

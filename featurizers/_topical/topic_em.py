@@ -46,7 +46,7 @@ def topic_vec(
     """
     topics = np.array(start, dtype=np.float64)
     topics[0] = 0
-    proportions = None
+    proportions, by_term = None, counts.tocsc()
     totals = np.asarray(counts.sum(axis=1))
     for _ in range(n_rounds):
         table = table_of(link_of(topics, vectors, log_base))
@@ -54,7 +54,7 @@ def topic_vec(
         proportions = found.proportions
         whole = totals + alpha * len(topics)
         mixing = np.exp(psi(np.maximum(proportions, 1e-30) * whole) - np.log(whole))
-        n = expected_counts(counts, table, mixing).T
+        n = expected_counts(by_term, table, mixing).T
         topics[1:] = fit_softmax(
             n[1:], vectors, topics[1:], penalty=0.0, log_base=log_base, radius=radius, n_steps=STEPS_A_ROUND
         )
@@ -128,12 +128,12 @@ def mixtures(
     `highest` is the largest kappa. Without such a limit no round lowers sum_dw n_dw log sum_k theta_dk p(w | k) + alpha
     sum_dk log theta_dk + beta sum_kc log omega_kc.
     """
-    spheres, proportions = start, None
+    spheres, proportions, by_term = start, None, counts.tocsc()
     for _ in range(n_rounds):
         bases, topics, _ = spheres.densities(vectors)
         found = infer(counts, topics.astype(np.float32), alpha, n_steps=STEPS_A_ROUND, start=proportions)
         proportions = found.proportions
-        n = expected_counts(counts, topics, proportions)
+        n = expected_counts(by_term, topics, proportions)
         ratio = np.divide(n, topics, out=np.zeros_like(n), where=topics > 0)
         weights = spheres.weights * (ratio.T @ bases) + beta * (spheres.weights > 0)
         weights /= weights.sum(axis=1, keepdims=True)

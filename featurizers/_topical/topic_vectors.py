@@ -14,6 +14,8 @@ from numba import njit
 
 from textbench.featurizers._topical.ascent import maximise
 
+TERMS_AT_ONCE = 1024
+
 
 def log_softmax(topics: np.ndarray, vectors: np.ndarray, log_base: np.ndarray | None = None) -> np.ndarray:
     """Return log p(term | topic), float64 (n_topics, n_terms): u_w exp(v_w . t_k) over its sum over terms.
@@ -35,16 +37,53 @@ def softmax_objective(
     penalty: np.ndarray | float,
     log_base: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return F_k = sum_w N_kw v_w.t - N_k log sum_w u_w exp(v_w.t) - penalty_k |t|^2 of each topic, and its gradient.
+    """Return F_k = sum_w N_kw log p(w | t) - penalty_k |t|^2 of each topic, and its gradient.
+
+    log p(w | t) = log u_w + v_w.t - log sum_j u_j exp(v_j.t).
 
     counts: N (n_topics, n_terms); values float64 (n_topics,), gradients (n_topics, n_dimensions).
     """
-    log_p = log_softmax(topics, vectors, log_base)
-    totals = counts.sum(axis=1)
-    # sum N log p differs from F by sum N log u, which no topic vector changes.
-    values = np.einsum("kw,kw->k", counts, log_p) - penalty * np.einsum("kd,kd->k", topics, topics)
-    residual = counts - totals[:, None] * np.exp(log_p)
-    slopes = residual @ np.asarray(vectors, dtype=np.float64) - 2 * np.reshape(penalty, (-1, 1)) * topics
+    exact = np.asarray(vectors, dtype=np.float64)
+    return _softmax_objective(topics, _summed(counts, exact, log_base), exact, penalty, log_base)
+
+
+def _summed(
+    counts: np.ndarray, vectors: np.ndarray, log_base: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | float]:
+    """Return sum_w N_kw v_w, sum_w N_kw and sum_w N_kw log u_w: what no topic vector changes."""
+    return counts @ vectors, counts.sum(axis=1), 0.0 if log_base is None else counts @ log_base
+
+
+def _softmax_objective(
+    topics: np.ndarray,
+    summed: tuple[np.ndarray, np.ndarray, np.ndarray | float],
+    vectors: np.ndarray,
+    penalty: np.ndarray | float,
+    log_base: np.ndarray | None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return `softmax_objective` of `_summed` counts.
+
+    Terms are gone through some at a time, whose scores stay in the cache; exponentials are over the largest so far.
+    """
+    sums, totals, of_base = summed
+    largest, whole = np.full((len(topics), 1), -np.inf), np.zeros((len(topics), 1))
+    means = np.zeros_like(sums)
+    for first in range(0, len(vectors), TERMS_AT_ONCE):
+        part = vectors[first : first + TERMS_AT_ONCE]
+        scores = topics @ part.T
+        if log_base is not None:
+            scores += log_base[first : first + TERMS_AT_ONCE]
+        higher = np.maximum(largest, scores.max(axis=1, keepdims=True))
+        scores -= higher
+        np.exp(scores, out=scores)
+        shrink = np.exp(largest - higher)
+        whole = whole * shrink + scores.sum(axis=1, keepdims=True)
+        means = means * shrink + scores @ part
+        largest = higher
+    squares = np.einsum("kd,kd->k", topics, topics)
+    partition = (largest + np.log(whole))[:, 0]
+    values = np.einsum("kd,kd->k", sums, topics) + of_base - totals * partition - penalty * squares
+    slopes = sums - totals[:, None] * (means / whole) - 2 * np.reshape(penalty, (-1, 1)) * topics
     return values, slopes
 
 
@@ -60,9 +99,10 @@ def fit_softmax(
     radius: float = np.inf,
 ) -> np.ndarray:
     """Return the topic vectors that maximise `softmax_objective`, float64 (n_topics, n_dimensions), from `start` on."""
-    exact = np.asarray(vectors, dtype=np.float64)  # once, not at every step
+    exact = np.asarray(vectors, dtype=np.float64)
+    summed = _summed(counts, exact, log_base)  # once, not at every step
     return maximise(
-        lambda topics: softmax_objective(topics, counts, exact, penalty, log_base),
+        lambda topics: _softmax_objective(topics, summed, exact, penalty, log_base),
         start,
         n_steps=n_steps,
         tolerance=tolerance,
