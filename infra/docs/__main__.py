@@ -14,6 +14,12 @@ if sys.argv[1:] == ["pages"]:
 
     record.write()
     site.LLMS.write_text(site.llms(record.DOCS, "docs/"), "utf-8")
+elif sys.argv[1:2] == ["picture"] and len(sys.argv) == 4:
+    from pathlib import Path
+
+    from infra.docs import gallery
+
+    gallery.write(sys.argv[2], Path(sys.argv[3]))
 elif sys.argv[1:] == ["notebooks"]:
     import os
     import tempfile
@@ -26,7 +32,9 @@ elif sys.argv[1:] == ["notebooks"]:
         for path in notebooks.NOTEBOOKS:
             notebooks.store(path)
 elif sys.argv[1:]:
-    raise SystemExit(f"infra.docs takes nothing, pages or notebooks; got {' '.join(sys.argv[1:])}")
+    raise SystemExit(
+        f"infra.docs takes nothing, pages, notebooks, or picture NAME FILE; got {' '.join(sys.argv[1:])}"
+    )
 else:
     from infra.docs import site
 

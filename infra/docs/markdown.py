@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 CODE = re.compile(r"(`[^`]+`)")
-SPECIAL = re.compile(r"([*_<>\[\]#|\\^~$])")
+SPECIAL = re.compile(r"([\\*_\[\]#>])")  # what a backslash takes its meaning from
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
@@ -30,7 +30,8 @@ def code(value: object) -> str:
 def plain(text: str) -> str:
     """Return a text so that Markdown shows it as it stands; what stands in backticks is code already."""
     parts = CODE.split(text)
-    return "".join(part if number % 2 else SPECIAL.sub(r"\\\1", part) for number, part in enumerate(parts))
+    escaped = (part if number % 2 else SPECIAL.sub(r"\\\1", part) for number, part in enumerate(parts))
+    return "".join(part if part.startswith("`") else part.replace("<", "&lt;") for part in escaped)
 
 
 def prose(docstring: str) -> list[str]:

@@ -169,7 +169,7 @@ def method(name: str) -> list[str]:
         ["stands on a pretrained model", "yes" if about["pretrained"] else "no"],
         ["file", code(entry.path.relative_to(PROJECT))],
     ]
-    lines += ["## Facts", "", *table(["", ""], facts)]
+    lines += ["## Facts", "", *table(["fact", "value"], facts)]
     lines += ["## Parameters and search space", ""]
     accepts, space = getattr(module, "ACCEPTS", {}), getattr(module, "SEARCH_SPACE", {})
     defaults = _defaults(cls, module)
@@ -274,7 +274,7 @@ def _data(entry: catalogue.Entry) -> Iterator[str]:
     yield from prose(inspect.getdoc(module) or "")
     files = [f"{code(file)} ({code(digest[:12])})" for file, digest in module.SHA256.items()]
     yield from table(
-        ["", ""],
+        ["fact", "value"],
         [
             ["licence", plain(module.LICENCE)],
             ["source", plain(module.SOURCE)],

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from infra.docs import reference
+from infra.docs import gallery, reference
 from infra.docs.markdown import table
 from infra.docs.record import DOCS, entries
 from textbench.flows.referee.held import headlines
@@ -85,8 +85,6 @@ FENCE = re.compile(r"^```.*?^```$", re.M | re.S)
 
 def build(skip_pictures: bool = False) -> Path:
     """Make the site and return its folder. Raises SystemExit where Zensical fails or a link leads nowhere."""
-    from infra.docs import gallery
-
     pages, site = BUILD / "pages", BUILD / "site"
     for folder in (pages, site):
         shutil.rmtree(folder, ignore_errors=True)
@@ -111,7 +109,7 @@ def put_together(pages: Path) -> None:
     for path in (PROJECT / "infra").glob("*.svg"):
         (pages / "pictures").mkdir(exist_ok=True)
         shutil.copy(path, pages / "pictures")
-    for place, lines in reference.pages().items():
+    for place, lines in (reference.pages() | {"gallery.md": gallery.page()}).items():
         path = pages / place
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("\n".join(lines).rstrip() + "\n", "utf-8")
@@ -234,14 +232,21 @@ def _toml(nav: Any) -> str:
 
 
 def finish(pages: Path, site: Path) -> None:
-    """Set each page's Markdown beside it, write llms.txt, and have the search work from a folder without a server."""
+    """Set each page's Markdown beside it, write llms.txt, and have the search work from a folder without a server.
+
+    The theme gives some landmarks of a page one name: each gets its own.
+    """
     for path in pages.rglob("*.md"):
         shutil.copy(path, site / path.relative_to(pages))
     (site / "llms.txt").write_text(llms(pages), "utf-8")
-    shutil.copy(Path(__file__).with_name("worker.js"), site / "assets" / "javascripts" / "worker.js")
+    shutil.copy(Path(__file__).with_name("page.js"), site / "assets" / "javascripts" / "page.js")
     for path in site.rglob("*.html"):
         up = "../" * (len(path.relative_to(site).parts) - 1)
-        text = path.read_text("utf-8").replace(SHIM, f"{up}assets/javascripts/worker.js")
+        text = path.read_text("utf-8").replace(SHIM, f"{up}assets/javascripts/page.js")
+        text = text.replace(
+            'class="md-path" aria-label="Navigation"', 'class="md-path" aria-label="Where this is"'
+        )
+        text = re.sub(r'(data-md-level="[2-9]") aria-labelledby="[^"]*"', r'\1 aria-label="Every one"', text)
         path.write_text(text, "utf-8")
 
 

@@ -1,4 +1,5 @@
-/* A page that is read from a folder (file:) may start no worker: the search then runs in a hidden frame instead. */
+/* A page that is read from a folder (file:) may start no worker: the search then runs in a hidden frame instead.
+   Messages are copied, as those of a worker are. */
 if (location.protocol === "file:") {
   window.Worker = class extends EventTarget {
     constructor(url) {
@@ -24,18 +25,38 @@ if (location.protocol === "file:") {
         this.queue.splice(0).forEach((data) => this.postMessage(data));
       });
       window.addEventListener("searched", (event) => {
-        const message = new MessageEvent("message", { data: event.data });
-        this.dispatchEvent(message);
-        if (this.onmessage) this.onmessage(message);
+        const message = new MessageEvent("message", { data: structuredClone(event.data) });
+        setTimeout(() => {
+          this.dispatchEvent(message);
+          if (this.onmessage) this.onmessage(message);
+        });
       });
     }
     postMessage(data) {
-      if (!this.isLoaded) { this.queue.push(data); return; }
+      if (!this.isLoaded) { this.queue.push(structuredClone(data)); return; }
       const inner = this.frame.contentWindow;
-      inner.dispatchEvent(new inner.MessageEvent("message", { data }));
+      const message = new inner.MessageEvent("message", { data: structuredClone(data) });
+      setTimeout(() => inner.dispatchEvent(message));
     }
     terminate() {
       this.frame.remove();
     }
   };
 }
+
+/* What is wider than the page scrolls in its own frame, by the keyboard too. */
+const reach = () =>
+  document.querySelectorAll(".md-typeset__scrollwrap, .md-typeset pre > code, .md-typeset table").forEach((frame) => {
+    if (frame.scrollWidth > frame.clientWidth && !frame.hasAttribute("tabindex")) frame.tabIndex = 0;
+  });
+/* The theme makes a landmark of every block's buttons: each has a name of its own. */
+const name = () =>
+  document.querySelectorAll("nav.md-code__nav").forEach((nav, place) => {
+    nav.setAttribute("aria-label", `Block ${place + 1}`);
+  });
+addEventListener("load", () => {
+  const both = () => (reach(), name());
+  both();
+  new MutationObserver(both).observe(document.body, { childList: true, subtree: true });
+});
+addEventListener("resize", reach);
