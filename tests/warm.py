@@ -52,28 +52,11 @@ LIBRARIES = (
 )
 # Of Prefect all but what sets up logging by the environment.
 PREFECT = (
-    *(
-        "prefect",
-        "prefect.artifacts",
-        "prefect.blocks.notifications",
-        "prefect.blocks.system",
-        "prefect.cache_policies",
-    ),
-    *(
-        "prefect.client.orchestration",
-        "prefect.client.schemas.filters",
-        "prefect.context",
-        "prefect.flow_engine",
-    ),
-    *("prefect.flow_runs", "prefect.flows", "prefect.futures", "prefect.runtime", "prefect.serializers"),
-    *(
-        "prefect.states",
-        "prefect.task_engine",
-        "prefect.task_runners",
-        "prefect.tasks",
-        "prefect.transactions",
-    ),
-)
+    "prefect", "prefect.artifacts", "prefect.blocks.notifications", "prefect.blocks.system", "prefect.cache_policies",
+    "prefect.client.orchestration", "prefect.client.schemas.filters", "prefect.context", "prefect.flow_runs",
+    "prefect.flows", "prefect.futures", "prefect.runtime", "prefect.serializers", "prefect.states",
+    "prefect.task_engine", "prefect.task_runners", "prefect.tasks", "prefect.transactions",
+)  # fmt: skip
 SOURCE = "import sys; from tests.warm import fork; exec(fork(int(sys.argv[1])))"
 MAIN = "from textbench.flows.cli import main; main()"
 ENVIRONMENT = dict(os.environ)  # of all tests; each may change its own
@@ -145,6 +128,7 @@ def fork(fd: int) -> str:
     """Import the libraries, and return in a new process for every command that is asked for, with what it is to run."""
     for library in (*LIBRARIES, *PREFECT):
         importlib.import_module(library)
+    assert "prefect.main" not in sys.modules, "it sets up logging by the environment, which is the command's"
     sys.meta_path.insert(0, _Prefect())
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that wait
