@@ -40,8 +40,8 @@ It may also hold
   `USES_LABELS = {"order": ("by_class",)}`. Every table marks it, and no other may learn from y;
 - `MAX_N = 2`: the counts are those of single terms and of pairs of neighbours;
 - `PAPER = "scdv-2017"`: whose faithful protocol it follows where a data set has several;
-- `ROLE = "classifier"`: `build` returns a scikit-learn classifier, which takes the probe's place and sees the
-  labels of its budget alone: `fit(X, y)` with X and y as for `USES_LABELS` (an indicator may be dense), `predict`,
+- `ROLE = "classifier"`: `build` returns a scikit-learn classifier, which is tested as it is, without a probe. It sees
+  the labels of its budget alone: `fit(X, y)` with X and y as for `USES_LABELS` (an indicator may be dense), `predict`,
   `decision_function`, `classes_`, and `to_arrays`/`from_arrays` as below. Of one class it predicts that.
 
 `transform` returns a csr matrix or a C-contiguous array, float32, (n_documents, n_features), always finite:

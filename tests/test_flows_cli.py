@@ -125,7 +125,7 @@ def test_list_methods_takes_a_line_each_and_fits(run: Command, monkeypatch: pyte
         assert max(map(len, lines)) <= columns
         names = [line.split()[0] for line in lines if not line.startswith(("Representations", "Classifiers"))]
         assert sorted(names) == sorted(catalogue.methods())
-        classifiers = lines[lines.index("Classifiers, which take the probe's place") + 1 :]
+        classifiers = lines[lines.index("Classifiers of their own, which need no probe") + 1 :]
         assert all(catalogue.method(line.split()[0]).is_classifier for line in classifiers)
 
 

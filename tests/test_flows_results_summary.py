@@ -160,7 +160,7 @@ def test_table_fits_80_columns_and_reads_without_colour() -> None:
     assert re.search(r"> lsi +92\.00 ± 4\.97 ", text)
     assert len(re.findall(r"(?:^| )> ", text, re.MULTILINE)) == 2  # the mark, and its explanation
     assert "a_b*" in text
-    assert "end of what was searched: C" in " ".join(text.split())
+    assert "* the best C was the largest or the smallest that was tried." in " ".join(text.split())
     assert "nmf failed: ValueError: no" in text
     assert "tfidf failed for 1 of 3 seeds: ValueError: no" in text
     assert "interval (Student t) over 1 to 3 seeds" in " ".join(text.split())
@@ -237,4 +237,4 @@ def test_a_mark_stands_on_the_line_that_explains_it() -> None:
     for width in range(40, 120):
         lines = [line.rstrip() for line in printed(rows, width).splitlines()]
         assert not [line for line in lines if line.endswith((" *", " >"))]
-        assert "* chosen at the end" in " ".join(lines)
+        assert "* the best C was" in " ".join(lines)

@@ -84,7 +84,9 @@ def test_the_table_of_mlflow_is_that_of_the_index(
         printed[from_mlflow] = capsys.readouterr().out
     assert printed[True] == printed[False]
     assert "d: over test documents" in printed[True]
-    assert "* chosen at the end of what was searched: C." in printed[True].replace("\xa0", " ")
+    assert "* the best C was the largest or the smallest that was tried." in printed[True].replace(
+        "\xa0", " "
+    )
     assert all(name in printed[True] for name in ("r8", "r52", "tfidf", "lsi(n_components=5)"))
 
 

@@ -19,7 +19,7 @@ METHODS_BY: Mapping[tuple[str | bool, ...], str] = {
     ("representation", False, False): "Representations",
     ("representation", True, False): f"Representations fitted to labels too, {SUPERVISED} in tables",
     ("representation", False, True): f"Representations by a pretrained model, {PRETRAINED} in tables",
-    ("classifier", False, False): "Classifiers, which take the probe's place",
+    ("classifier", False, False): "Classifiers of their own, which need no probe",
 }
 METRICS_BY: Mapping[tuple[str | None, ...], str] = {
     ("one", None): "One label a document: what was decided",

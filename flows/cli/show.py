@@ -27,7 +27,7 @@ def show(
     protocol: OfProtocol = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
-    """Show a finished run: settings, metrics beside their ceilings, costs, classes, data audit and recipe.
+    """Show a finished run: settings, metrics, each with the best it could be, costs, classes, data audit and recipe.
 
     Example: textbench show best -d r8
     """

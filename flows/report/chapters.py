@@ -295,7 +295,7 @@ def _cost_answer(board: Board) -> str | None:
     quickest = min(near, key=lambda s: s.seconds or 0.0)
     here = " of those run here" if board.ahead else ""
     seeds = on_seeds(board.summaries, board.metric).partition(",")[0]
-    said = f"{where}: the best{here}{seeds}, {best.label}, took {best.seconds:.1f} s a seed"
+    said = f"{where}: the best{here}{seeds}, {best.label}, took {best.seconds:.1f} s per seed"
     said += f" and {best.peak_mb or 0:,.0f} MB"
     if others := higher(board.summaries, board.metric):
         said += f" ({others})"

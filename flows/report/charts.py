@@ -89,7 +89,7 @@ def cost(board: Board, kind: str) -> Figure | None:
     best = front([(x, y) for x, y, _ in timed])
     highest = max(y for _, y, _ in timed)
     near = [point for point in timed if point[1] >= highest - FAR]
-    of_cost = {"seconds": "seconds a seed, all stages", "peak_mb": "peak memory, MB"}[kind]
+    of_cost = {"seconds": "seconds per seed, all stages", "peak_mb": "peak memory, MB"}[kind]
     name, title = (
         f"fig-{kind.replace('_', '-')}-{board.name}",
         f"{board.title}: {board.heading} against {of_cost}",

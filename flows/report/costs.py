@@ -40,7 +40,7 @@ def table(board: Board) -> Table | None:
             number(summary.peak_mb, 0, mark=marks[1]),
         ])  # fmt: skip
     headings = [
-        ("method", "method"), (board.metric, f"{board.heading}, %"), ("seconds", "seconds a seed"),
+        ("method", "method"), (board.metric, f"{board.heading}, %"), ("seconds", "seconds per seed"),
         ("behind", "points from the best"), ("peak_mb", "peak MB"),
     ]  # fmt: skip
     note = (

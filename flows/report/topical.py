@@ -94,7 +94,7 @@ def _table(board: Board, own: Sequence[tuple[Summary, str]]) -> Table:
     ]
     headings = [
         ("method", "method"), ("kind", "kind"), (board.metric, f"{board.heading}, %"), ("ahead", "points above TF-IDF"),
-        ("seconds", "seconds a seed"), ("source", "whose figure"),
+        ("seconds", "seconds per seed"), ("source", "whose figure"),
     ]  # fmt: skip
     note = (
         "Seconds are of all stages, word vectors and topics too; on the front nothing is better and cheaper."

@@ -136,7 +136,9 @@ def caption(table: Sequence[Summary], shown: Sequence[str], best: str = MARKED) 
         parts.append(f"Better but of other seeds: {others}.")
     border = sorted({name for summary in table for name in summary.on_border})
     if border:
-        parts.append(f"{ON_BORDER} chosen at the end of what was searched: {', '.join(border)}.")
+        parts.append(
+            f"{ON_BORDER} the best {' or '.join(border)} was the largest or the smallest that was tried."
+        )
     if about := table[0].about:
         parts.append(f"{table[0].dataset}: {about}.")
     return " ".join(parts)

@@ -5,21 +5,24 @@ import functools
 import importlib
 import inspect
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, get_args
 
 import typer
 import yaml
 
 import textbench
 from infra.docs.markdown import cell, code, plain, prose, table
+from textbench.evaluation.claims.published import read_claims
 from textbench.evaluation.metrics.multilabel import MULTILABEL_METRICS
 from textbench.evaluation.metrics.single_label import METRICS
 from textbench.flows.cli import COMMANDS, app
 from textbench.flows.cli.list import METHODS_BY, METRICS_BY, method_entries
 from textbench.flows.explain import frames
+from textbench.flows.plan.request import Protocol
 from textbench.flows.plan.suites import read_suite, suites
-from textbench.flows.report import recorded
+from textbench.flows.report import boards, recorded
 from textbench.flows.report.boards import scale
 from textbench.flows.results.metric_names import heading
 from textbench.flows.results.summary import Summary
@@ -28,6 +31,26 @@ from textbench.tasks.storage.definitions import PROJECT
 
 Pages = dict[str, list[str]]  # by place below docs/
 MARKUP = re.compile(r"\[/?(?:bold|dim|italic|green|red|cyan|yellow)\]")
+# By the beginnings of metrics' names, the first that fits; in the same order for one label and for several.
+FORMULAS = {
+    "one": {
+        "accuracy": "right / n", "micro_f1": "right / n", "macro_f1": "Σ_c F1(c) / classes, F1 = 2 P R / (P + R)",
+        "weighted_f1": "Σ_c n_c F1(c) / n", "macro_precision": "Σ_c right(c) / predicted(c) / classes",
+        "macro_recall": "Σ_c right(c) / n_c / classes", "lraps": "Σ_d 1 / rank(class of d) / n",
+        "coverage_error": "Σ_d rank(class of d) / n",
+        "map": "Σ_q AP(q) / n, AP = Σ_(relevant at rank r) (relevant among the first r) / r / relevant",
+        "precision_at": "Σ_q (relevant among the first k) / k / n",
+        "ndcg_at": "Σ_q DCG(q) / best DCG(q) / n, DCG = Σ_(r <= k) gain(r) / log2(r + 1)",
+    },
+    "several": {
+        "micro_f1": "2 TP / (2 TP + FP + FN), all labels pooled", "macro_f1": "Σ_l F1(l) / labels",
+        "weighted_f1": "Σ_l n_l F1(l) / Σ_l n_l", "accuracy": "documents with all labels right / n",
+        "map": "Σ_l AP(l) / labels", "lraps": "Σ_d Σ_(l of d) (own labels to rank(l)) / rank(l) / labels of d / n",
+        "coverage_error": "Σ_d max_(l of d) rank(l) / n", "precision_at": "Σ_d (own labels among the first k) / k / n",
+        "ndcg_at": "Σ_d DCG(d) / best DCG(d) / n, DCG = Σ_(r <= k) gain(r) / log2(r + 1)",
+        "ndcg_fixed": "Σ_d DCG(d) / Σ_(r <= k) 1 / log2(r + 1) / n",
+    },
+}  # fmt: skip
 RESULTS = (frames.Results, frames.Curves, frames.PairedTests, frames.Rankings, frames.Verdicts)
 SHOWN = ("accuracy", "micro_f1", "macro_f1", "precision_at_1", "map")
 WITHOUT_SPACE = "It has no search space: tuning chooses the probe's C alone."
@@ -39,6 +62,7 @@ def pages() -> Pages:
     found |= {"reference/methods/index.md": methods()}
     found |= {f"reference/methods/{name}.md": method(name) for name in catalogue.methods()}
     found |= {"reference/datasets.md": datasets(), "reference/metrics.md": metrics()}
+    found |= {"reference/protocols.md": protocols()}
     return found | {"reference/suites.md": suites_page(), "reference/rankers.md": rankers_page()}
 
 
@@ -265,7 +289,7 @@ def datasets() -> list[str]:
     ]  # fmt: skip
     for kind, entries in (("##", catalogue.datasets()), ("## Collection", catalogue.collections())):
         for name, entry in entries.items():
-            lines += [f"{kind} {name}", "", *_data(entry)]
+            lines += [f"{kind} {name}", "", *_data(entry), *_recorded_of(name)]
     return lines
 
 
@@ -285,6 +309,46 @@ def _data(entry: catalogue.Entry) -> Iterator[str]:
     )
 
 
+def _recorded_of(dataset: str) -> list[str]:
+    """Return the best recorded figure of a data set under each protocol, as a table; nothing where there is none."""
+    rows = []
+    for board in boards.recorded_boards(_summaries(), []):
+        if board.dataset == dataset:
+            best = max(board.recorded, key=lambda one: one.mean.get(board.metric, 0.0))
+            figure = boards.figure(board, best)
+            rows.append([board.protocol, board.paper or "-", code(best.label), board.heading, figure])
+    return (
+        table(["protocol", "of paper", "best recorded method", "metric", "figure, %"], rows) if rows else []
+    )
+
+
+def protocols() -> list[str]:
+    """Return the page of protocols: what each learns from, what is recorded, and whose the faithful ones are."""
+    run: Any = typer.main.get_command(app).commands["run"]  # type: ignore[attr-defined]
+    asked = next(one for one in run.params if one.name == "protocol")
+    lines = [
+        "# Protocols", "",
+        "What each means and why there are three is [explained apart](../explanation/protocols.md).", "",
+        *(f"- {part.strip().rstrip('.')}." for part in plain(asked.help or "").split(";")), "",
+    ]  # fmt: skip
+    found = boards.recorded_boards(_summaries(), [])
+    for name in get_args(Protocol):
+        lines += [f"## {name}", ""]
+        rows = [[b.dataset, b.paper or "-", len(b.recorded), b.heading] for b in found if b.protocol == name]
+        lines += (
+            table(["data set", "of paper", "recorded methods", "ranked by"], rows)
+            if rows
+            else ["None is recorded.", ""]
+        )
+        if name == "faithful":
+            papers = Counter((claim.source, claim.dataset_here or "-") for claim in read_claims())
+            lines += ["Published figures by the paper whose protocol they follow:", ""]
+            lines += table(
+                ["protocol of", "data set", "claims"], [[*key, n] for key, n in sorted(papers.items())]
+            )
+    return lines
+
+
 def metrics() -> list[str]:
     """Return the page of metrics."""
     lines = [
@@ -299,10 +363,10 @@ def metrics() -> list[str]:
             if one.ranks == ranks:
                 is_own = inspect.isfunction(one.function)
                 said = (inspect.getdoc(one.function) or "") if is_own else one.description
-                rows.append(
-                    [code(name), plain(" ".join(said.split())), "higher" if one.higher_is_better else "lower"]
-                )
-        lines += [f"## {title}", "", *table(["metric", "definition", "better"], rows)]
+                formula = next(text for start, text in FORMULAS[labels].items() if name.startswith(start))
+                better = "higher" if one.higher_is_better else "lower"
+                rows.append([code(name), plain(" ".join(said.split())), code(formula), better])
+        lines += [f"## {title}", "", *table(["metric", "definition", "formula", "better"], rows)]
     modules = ("single_label", "multilabel", "label_ranking", "query_by_example", "ranked_retrieval")
     lines += ["## Sources", ""]
     for name in modules:

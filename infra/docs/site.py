@@ -52,6 +52,7 @@ NAV: list[tuple[str, Any]] = [
         ("Methods", "reference/methods/index.md"),
         ("Data sets", "reference/datasets.md"),
         ("Metrics", "reference/metrics.md"),
+        ("Protocols", "reference/protocols.md"),
         ("Rankers", "reference/rankers.md"),
         ("Suites", "reference/suites.md"),
         ("Where results live", "reference/results-folder.md"),
