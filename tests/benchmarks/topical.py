@@ -6,6 +6,9 @@ would take less of the clock. Word vectors are not counted, topics of tokens are
 vectors are of one pass, for seconds do not depend on how good they are. What a method goes through again and again it
 goes through a few times here, and what is in proportion to tokens is measured on some of the documents; both are
 multiplied. The rest is measured as it is.
+
+The bound, of three methods, is the operations of their sums of products over the speed of one large matrix product in
+single precision, measured here; topics of tokens are not in it. `times` is fitting and features over the bound.
 """
 
 import time
@@ -18,7 +21,8 @@ import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
 from textbench.featurizers import gaussian_lda, lda2vec, lf_lda, ltsg, mvtm, ntsg, topicvec, twe_1, wtm
-from textbench.featurizers._topical.embeddings import unit_rows
+from textbench.featurizers._topical.embeddings import SAMPLE, unit_rows
+from textbench.featurizers._topical.skip_gram import kept_share
 from textbench.featurizers._topical.token_topics import TokenTopics, sample
 from textbench.tasks import catalogue, output_vectors, word_vectors
 from textbench.tasks.tokens import token_rule, vectorize
@@ -26,6 +30,38 @@ from textbench.tasks.tokens import token_rule, vectorize
 DIMENSIONS = 400
 SLOWEST = 1.5  # times what is foreseen
 N_TO_COMPILE = 100
+
+
+@dataclass(frozen=True)
+class Size:
+    """What there is to go through: tokens with a vector, those that a training reads, entries, such terms."""
+
+    n_tokens: float
+    n_read: float
+    n_entries: float
+    n_terms: float
+
+
+def of_ntsg(size: Size, ntsg_: Any) -> float:
+    """Scores, slopes and changes of words around and contexts, and the same of the tensor."""
+    _, n_slices, has_tensor = ntsg.VARIANTS[ntsg_.variant]
+    n_slices, n_around = ntsg_.n_slices or n_slices, ntsg_.window + 1
+    contexts = 6 * n_around * (ntsg_.negative + 1) * 2 * DIMENSIONS
+    tensor = 12 * n_around * ntsg_.rank * DIMENSIONS * has_tensor
+    return ntsg_.epochs * size.n_read * n_slices * (contexts + tensor)
+
+
+def of_lda2vec(size: Size, method: Any) -> float:
+    """Scores, slopes and changes in fitting; of documents the scores, and their sums over the words around."""
+    n_around, one = method.window + 1, (method.negative + 1) * 300
+    fitted = method.epochs * size.n_read * 6 * n_around * one
+    return fitted + method.infer_epochs * size.n_tokens * 2 * (n_around + 1) * one
+
+
+def of_topicvec(size: Size, method: Any) -> float:
+    """Five steps of proportions a round, their last sum and the counts; six trials, in double precision: twice."""
+    proportions = (5 + 1 + 1) * 4 * size.n_entries * method.n_topics
+    return method.max_iter * (proportions + 6 * 2 * 4 * size.n_terms * method.n_topics * 200)
 
 
 @dataclass(frozen=True)
@@ -45,6 +81,7 @@ class Row:
     few: int = 0
     more: int = 0
     thinned: int = 1
+    operations: "Callable[[Size, Any], float] | None" = None
 
     @property
     def name(self) -> str:
@@ -54,15 +91,15 @@ class Row:
 
 
 ROWS = [
-    Row(topicvec, {}, 200, 40, "max_iter", 2, 6),
+    Row(topicvec, {}, 200, 40, "max_iter", 2, 6, operations=of_topicvec),
     Row(mvtm, {}, 200, 60, "max_iter", 2, 6),
     Row(twe_1, {}, 400, 110),
     Row(wtm, {}, 400, 350, "n_sweeps", 11, 21),
     Row(lf_lda, {}, 200, 400, "n_iter", 2, 6),
     Row(ltsg, {}, 400, 450, "n_rounds", 1, 2, 5),
-    Row(ntsg, {"variant": 1}, 400, 300, "epochs", 1, 2, 10),
-    Row(ntsg, {"variant": 2, "n_slices": 4}, 400, 1000, "epochs", 1, 2, 20),
-    Row(lda2vec, {}, 300, 900, "epochs", 1, 2, 10),
+    Row(ntsg, {"variant": 1}, 400, 300, "epochs", 1, 2, 10, of_ntsg),
+    Row(ntsg, {"variant": 2, "n_slices": 4}, 400, 1000, "epochs", 1, 2, 20, of_ntsg),
+    Row(lda2vec, {}, 300, 900, "epochs", 1, 2, 10, of_lda2vec),
     Row(gaussian_lda, {}, 50, 120, "n_iter", 1, 3),
     Row(gaussian_lda, {}, 200, 550, "n_iter", 1, 3),
     Row(twe_1, {"joint": True}, 400, 450, "epochs", 1, 2, 10),
@@ -101,6 +138,20 @@ def inputs() -> Inputs:
     return Inputs(documents, counts, *own, topics, seconds)
 
 
+def size_of(given: Inputs) -> Size:
+    """Return what there is to go through."""
+    occurs = np.bincount(np.concatenate(given.documents), minlength=len(given.norms))
+    counts = occurs[given.norms > 0]
+    n_read = (counts * kept_share(np.maximum(counts, 1), SAMPLE)).sum()
+    return Size(counts.sum(), n_read, given.counts[:, given.norms > 0].nnz, len(counts))
+
+
+def speed() -> float:
+    """Return the operations a second of a large matrix product in single precision."""
+    A = np.random.default_rng(0).random((2000, 2000), dtype=np.float32)
+    return float(2 * len(A) ** 3 / min(timed(lambda: A @ A)[1] for _ in range(3)))
+
+
 def thinned(given: Inputs, step: int) -> Inputs:
     """Return the inputs of every `step`-th document."""
     ends = np.concatenate([[0], np.cumsum([len(document) for document in given.documents])])
@@ -127,7 +178,7 @@ def run(row: Row, given: Inputs, **params: Any) -> tuple[float, float]:
     return fit_seconds, timed(lambda: method.transform(X))[1]
 
 
-def measure(row: Row, given: Inputs) -> None:
+def measure(row: Row, given: Inputs, product: float) -> None:
     """Print the seconds of one method."""
     before = given.seconds_of_topics if "token_topics" in row.module.NEEDS else 0.0
     own = thinned(given, row.thinned)
@@ -140,10 +191,15 @@ def measure(row: Row, given: Inputs) -> None:
         fit = second + (n_all - row.more) * (second - first) / (row.more - row.few)
     parts = before, scale * fit, scale * transform
     total = sum(parts)
+    bound = ""
+    if row.operations is not None:
+        least = row.operations(size_of(given), row.module.build(**row.params)) / product
+        bound = f"{least:8.1f} {(total - before) / least:6.2f}"
     mark = "" if total <= SLOWEST * row.foreseen else f"  beyond {SLOWEST} times"
     print(
         f"{row.name:36} {row.n_dimensions:4} {parts[0]:8.1f} {parts[1]:8.1f} {parts[2]:10.1f} {total:8.1f} "
-        f"{row.foreseen:9.0f} {total / row.foreseen:6.2f}{mark}"
+        f"{row.foreseen:9.0f} {total / row.foreseen:6.2f} {bound:15}{mark}",
+        flush=True,
     )
 
 
@@ -160,12 +216,14 @@ def warm_up(given: Inputs) -> None:
 def main() -> None:
     """Print a row a method."""
     with threadpool_limits(1):
-        given = inputs()
+        given, product = inputs(), speed()
         n_tokens = sum(len(document) for document in given.documents)
+        print(f"-- a matrix product: {product / 1e9:.0f} billion operations a second")
         print(f"-- 20ng, {len(given.documents)} documents, {n_tokens} tokens, {given.counts.shape[1]} terms")
         print(
-            "method                               dims   topics      fit  transform    total  foreseen  ratio"
+            "method                               dims   topics      fit  transform    total  foreseen  ratio "
+            "   bound  times"
         )
         warm_up(given)
         for row in ROWS:
-            measure(row, given)
+            measure(row, given, product)
