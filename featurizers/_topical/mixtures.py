@@ -43,7 +43,9 @@ def _train_mixtures(work, model, settings, n_epochs, state):  # type: ignore[no-
     around = np.empty(2 * window, np.int32)
     values, slopes = np.empty((2 * window, size), np.float32), np.empty((2 * window, size), np.float32)
     changes, fixed = np.empty((BLOCK, size), np.float32), np.empty((negative + 1, size), np.float32)
-    steps = np.arange(negative + 1).astype(np.int32)
+    steps = np.empty(negative + 1, np.int32)
+    for i in range(negative + 1):
+        steps[i] = i
     own, asked = np.empty(size, np.float32), np.empty(size, np.float32)
     share, gain = np.empty(n_topics, np.float64), np.empty(n_topics, np.float64)
     n_seen = 0
@@ -58,21 +60,25 @@ def _train_mixtures(work, model, settings, n_epochs, state):  # type: ignore[no-
             for place in range(n_read):
                 n_around = _looked_around(read, place, n_read, window, around, state)
                 for i in range(n_around):
-                    around[i] = tokens[around[i]]
+                    word = tokens[around[i]]
+                    around[i] = word
                     for k in range(size):
-                        rows[i, k] = words[around[i], k] + own[k]
+                        rows[i, k] = words[word, k] + own[k]
                 n_drawn = _sampled(tokens, read[place], drawn, table, negative, state)
-                if learns_words:
-                    _learn(rows, outputs, places[:n_around], drawn[:n_drawn], rate, values, slopes, changes)
-                else:  # outputs are copied, and the copies forgotten
+                contexts, at = outputs, drawn
+                if not learns_words:  # outputs are copied, and the copies forgotten
+                    contexts, at = fixed, steps
                     for i in range(n_drawn):
-                        fixed[i] = outputs[drawn[i]]
-                    _learn(rows, fixed, places[:n_around], steps[:n_drawn], rate, values, slopes, changes)
+                        for k in range(size):
+                            fixed[i, k] = outputs[drawn[i], k]
+                _learn(rows, contexts, places[:n_around], at[:n_drawn], rate, values, slopes, changes)
                 for i in range(n_around):
                     for k in range(size):
                         asked[k] += slopes[i, k]
-                        if learns_words:
-                            words[around[i], k] += slopes[i, k]
+                for i in range(n_around if learns_words else 0):
+                    word = around[i]
+                    for k in range(size):
+                        words[word, k] += slopes[i, k]
             _move_weights(weights[d], share, gain, topics, asked, rate, prior, concentration)
             if learns_topics:
                 for t in range(n_topics):
@@ -117,13 +123,15 @@ def _move_weights(weights, share, gain, topics, asked, rate, prior, concentratio
 
 def room_of(longest: int, size: int, n_topics: int, window: int, negative: int) -> tuple[np.ndarray, ...]:
     """Return what `_infer_mixtures` works in: made inside of its loops, the compiler's loops take longer."""
+    scores = aligned_zeros((2 * window, (negative + BLOCK) // BLOCK * BLOCK))
     return (
         aligned_zeros((longest, size)),  # rows of a document's tokens
         np.arange(longest, dtype=np.int32),  # its places
         np.zeros(2 * window, dtype=np.int32),
         np.zeros(negative + 1, dtype=np.int32),
-        aligned_zeros((2 * window, (negative + BLOCK) // BLOCK * BLOCK)),  # scores
-        aligned_zeros(((negative + BLOCK) // BLOCK * BLOCK,)),  # errors of all words around together
+        scores,
+        scores.reshape(-1),
+        aligned_zeros(scores.shape[1:]),  # errors of all words around together
         aligned_zeros((size,)),
         aligned_zeros((size,)),
         np.zeros(n_topics),
@@ -142,7 +150,7 @@ def _infer_mixtures(begin, end, offsets, tokens, table, model, settings, n_epoch
     """
     words, outputs, topics, weights = model
     window, negative, prior, concentration, _, _, first_rate, last_rate = settings
-    rows, read, around, drawn, scores, errors, asked, own, share, gain, state = room
+    rows, read, around, drawn, scores, flat, errors, asked, own, share, gain, state = room
     size = words.shape[1]
     for d in range(begin, end):
         own_tokens = tokens[offsets[d] : offsets[d + 1]]
@@ -161,7 +169,7 @@ def _infer_mixtures(begin, end, offsets, tokens, table, model, settings, n_epoch
                 n_around = _looked_around(read, place, n, window, around, state)
                 n_drawn = _sampled(own_tokens, place, drawn, table, negative, state)
                 dot_products(rows, around, n_around, outputs, drawn, n_drawn, scores)
-                _add_errors(scores, n_around, n_drawn, errors)
+                _add_errors(scores, flat, n_around, n_drawn, errors)
                 _add_rows(outputs, drawn, n_drawn, errors, asked)
             for k in range(size):
                 asked[k] *= rate
@@ -169,19 +177,23 @@ def _infer_mixtures(begin, end, offsets, tokens, table, model, settings, n_epoch
 
 
 @njit(cache=True, fastmath=True)
-def _add_errors(scores, n, m, errors):  # type: ignore[no-untyped-def]
-    """Fill in the sum over n rows of label - probability for each of m columns, the first of which is there."""
-    for j in range(len(errors)):
-        errors[j] = 0.0
-    for i in range(n):
-        for j in range(len(errors)):
-            score = scores[i, j]
-            probability = np.float32(1.0) / (np.float32(1.0) + exponential(-score))
-            probability = np.float32(1.0) if score > SURE else probability
-            errors[j] -= np.float32(0.0) if score < -SURE else probability
+def _add_errors(scores, flat, n, m, errors):  # type: ignore[no-untyped-def]
+    """Fill in the sum over n rows of label - probability for each of m columns, the first of which is there.
+
+    flat: the scores as one row, in whose place probabilities are put, many at once.
+    """
+    width = scores.shape[1]
+    for q in range(n * width):
+        score = flat[q]
+        probability = np.float32(1.0) / (np.float32(1.0) + exponential(-score))
+        probability = np.float32(1.0) if score > SURE else probability
+        flat[q] = np.float32(0.0) if score < -SURE else probability
+    for j in range(width):
+        error = np.float32(0.0)
+        for i in range(n):
+            error -= scores[i, j]
+        errors[j] = error if j < m else np.float32(0.0)
     errors[0] += np.float32(n)
-    for j in range(m, len(errors)):
-        errors[j] = 0.0
 
 
 @njit(cache=True, fastmath=True)
