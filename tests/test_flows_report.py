@@ -474,7 +474,7 @@ def test_the_record_of_leaderboards_is_sound() -> None:
     for row in rows:
         assert tuple(row) == recorded.COLUMNS
         assert row["dataset"] in catalogue.datasets()
-        assert catalogue.parse_method(row["method"])[0] in catalogue.methods()
+        assert catalogue.parse_method(row["method"])[0] in (*catalogue.methods(), catalogue.JOIN)
         metrics = json.loads(row["metrics"])
         labels_read = metrics.pop("coverage_error", None)  # counts labels; the others are fractions
         assert labels_read is None or labels_read >= 1
@@ -492,8 +492,10 @@ def test_local_leaderboards_are_recorded_in_place_of_older_lines(
     for seed in (0, 1):
         made_runs.one_label(tmp_path, "r8", "nb", TARGET, answers(100 + seed), seed=seed)
     made_runs.one_label(tmp_path, "mine", "nb", TARGET, answers(100))  # nobody else has it
-    assert recorded.record(gather(tmp_path)) == 1
-    nb, other = sorted(recorded.read(), key=lambda row: row["method"])
+    made_runs.one_label(tmp_path, "r8", "join(tfidf, lsi)", TARGET, answers(120))
+    assert recorded.record(gather(tmp_path)) == 2
+    joined, nb, other = sorted(recorded.read(), key=lambda row: row["method"])
+    assert (joined["method"], joined["seeds"]) == ("join(tfidf, lsi)", "0")
     assert (other["method"], other["metrics"]) == ("other", '{"accuracy": 0.2}')
     assert json.loads(nb["metrics"])["accuracy"] == pytest.approx(201 / 240)
     assert nb["seeds"] == "0 1"

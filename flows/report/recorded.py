@@ -163,7 +163,7 @@ def made(places: set[tuple[str, str]] | None) -> Table:
 def record(evidence: Evidence) -> int:
     """Write the local leaderboards into leaderboards.csv, in place of older lines; return how many lines.
 
-    Only data sets and methods of the catalogue, under their protocols' own rules, are recorded. Raises InputError
+    Only data sets and methods of the catalogue, and joins of these, under their protocols' own rules, are recorded. Raises InputError
     where the file cannot be written, and for code that no commit has.
     """
     commit = committed(FILE, MEASURED, recorded_audits.FILE)
@@ -191,7 +191,7 @@ def record(evidence: Evidence) -> int:
 
 def _is_ours(row: Mapping[str, Any]) -> bool:
     asked = row["request"]
-    is_method = catalogue.parse_method(row["method"])[0] in catalogue.methods()
+    is_method = catalogue.parse_method(row["method"])[0] in (*catalogue.methods(), catalogue.JOIN)
     others = (asked.get(name) for name in ("rule", "validation", "search_seconds"))
     return bool(published_name(row)) and is_method and not any(others)
 
