@@ -202,8 +202,9 @@ def _multiply(words, vectors, word_at, topic_at, n, lefts, rights, numbers, of_t
     tensor, _, halves, _, pulled, _, _ = of_tensor
     n_slices, n_ranks = tensor.shape[1], len(pulled)
     rank = n_ranks // n_slices
-    dot_products(words, word_at, n, lefts, numbers, n_ranks, halves[0])
-    dot_products(vectors, topic_at, n, rights, numbers, n_ranks, halves[1])
+    for side in range(2):  # one call, which the compiler copies once
+        rows, own, factors = (words, word_at, lefts) if side == 0 else (vectors, topic_at, rights)
+        dot_products(rows, own, n, factors, numbers, n_ranks, halves[side])
     for i in range(n):
         for s in range(n_slices):
             for j in range(s * rank, (s + 1) * rank):
