@@ -35,10 +35,8 @@ KEPT = {"attempt", "created", "request", "sweeps", "timed", "tracking_uri"}
 OVER = ("COMPLETED", "FAILED", "CANCELLED", "CRASHED")  # what Prefect calls states that are final
 LSI = "lsi(n_components=20)"
 TWO = ("--method", "binary", "--method", LSI, "--seed", "0", "--json")
-N_TRAIN, N_TEST = (
-    400,
-    200,
-)  # the first documents of R8: enough to learn, and a run costs no more than its processes
+# The first documents of R8: enough to learn, and a run costs no more than its processes.
+N_TRAIN, N_TEST = 400, 200
 
 
 @pytest.fixture(scope="module")

@@ -407,9 +407,7 @@ def test_recorded_figures_of_other_data_and_protocols_stay_away(
     assert "made-leaderboards" not in tables(found)
 
 
-def test_topical_methods_are_held_against_plain_ones(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_topical_methods_are_held_against_plain_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Worth its seconds is what no plain method is as good as and no dearer; without any the section says so."""
     made_runs.empty_record(monkeypatch, tmp_path)
     baseline(tmp_path, monkeypatch)

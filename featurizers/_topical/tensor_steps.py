@@ -17,10 +17,8 @@ from textbench.featurizers._topical.skip_gram import (
 )
 
 STEEPEST = 5.0  # slope along which a step with a tensor goes its whole length
-ONE, SURE = (
-    np.float32(1.0),
-    np.float32(6.0),
-)  # a score beyond which the probability is 0 or 1, as in `skip_gram`
+ONE = np.float32(1.0)
+SURE = np.float32(6.0)  # a score beyond which the probability is 0 or 1, as in `skip_gram`
 SERIES = np.float32(0.0625)  # square below which the hyperbolic tangent is its series
 T3, T5, T7 = np.float32(-1 / 3), np.float32(2 / 15), np.float32(-17 / 315)
 

@@ -163,8 +163,8 @@ def made(places: set[tuple[str, str]] | None) -> Table:
 def record(evidence: Evidence) -> int:
     """Write the local leaderboards into leaderboards.csv, in place of older lines; return how many lines.
 
-    Only data sets and methods of the catalogue, and joins of these, under their protocols' own rules, are recorded. Raises InputError
-    where the file cannot be written, and for code that no commit has.
+    Only data sets and methods of the catalogue, and joins of these, under their protocols' own rules, are recorded.
+    Raises InputError where the file cannot be written, and for code that no commit has.
     """
     commit = committed(FILE, MEASURED, recorded_audits.FILE)
     rows = {tuple(row[name] for name in PLACE): row for row in read()}
