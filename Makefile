@@ -9,13 +9,17 @@ INSTALLED := $(VENV)/installed
 ENCODERS := $(VENV)/encoders
 DOCS := $(VENV)/docs
 
-.PHONY: quick test lint format fuzz audit bench docs pages up down lock encoders clean
+.PHONY: quick test dear lint format fuzz audit bench docs pages up down lock encoders clean
 
 quick: $(INSTALLED)
 	$(BIN)/textbench run quick
 
 test: $(INSTALLED) $(ENCODERS) $(DOCS)
 	$(BIN)/python -m pytest -n $(PROCESSES) --dist worksteal
+
+# The tests that are left out of those: whole commands of the documentation, and its site.
+dear: $(INSTALLED) $(ENCODERS) $(DOCS)
+	$(BIN)/python -m pytest -m dear tests/test_docs_*.py
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
