@@ -33,7 +33,7 @@ def make_result(job: Job) -> None:
 def empty_record(
     patch: pytest.MonkeyPatch, folder: Path, ceilings: Mapping[str, Mapping[str, float]] | None = None
 ) -> Path:
-    """Let nothing be recorded yet: measured.csv is a file of its heading alone, in a folder of the test's.
+    """Let nothing be recorded yet: measured.csv and leaderboards.csv are headings alone, in a folder of the test's.
 
     The project's files may differ from its commit.
 
@@ -47,6 +47,9 @@ def empty_record(
     path = folder / "measured.csv"
     path.write_text(",".join(textbench.flows.referee.ledger.COLUMNS) + "\n")
     patch.setattr(textbench.flows.referee.ledger, "MEASURED", path)
+    boards = folder / "leaderboards.csv"
+    boards.write_text(",".join(textbench.flows.report.recorded.COLUMNS) + "\n")
+    patch.setattr(textbench.flows.report.recorded, "FILE", boards)
     return path
 
 

@@ -143,3 +143,19 @@ def test_more_topics_than_documents_are_finite_and_impossible_values_are_named()
     for params in ({"prior": -1.0}, {"start": "zero"}, {"infer_epochs": 0}):
         with pytest.raises(ValueError, match=f"got {next(iter(params.values()))!r}"):
             fitted(**params)
+
+
+def test_the_errors_of_scores_of_any_size() -> None:
+    """Also of -256 ln 2, whose exponential a float32 does not hold."""
+    scores = np.array([[-256 * np.log(2), -89, -6.5, 0], [500, 89, 6.5, 0]], dtype=np.float32)
+    errors = np.empty(4, dtype=np.float32)
+    mixtures._add_errors(scores, scores.reshape(-1), 2, 4, errors)  # the first of them is there
+    assert errors.tolist() == [1, -1, -1, -1]
+
+
+def test_a_long_documents_gradient_is_shortened_and_a_short_ones_is_not() -> None:
+    rate = np.float32(0.1)
+    for length, wanted in ((50.0, mixtures.LONGEST * 0.1), (0.4, 0.4)):
+        asked = np.array([3, -4], dtype=np.float32) * np.float32(length / 5)
+        mixtures._clip(asked, rate)
+        np.testing.assert_allclose(asked, np.array([0.6, -0.8]) * wanted, rtol=1e-6)

@@ -162,3 +162,10 @@ def test_presets_can_be_overruled() -> None:
 def test_what_a_parameter_does_not_take_is_named(params: dict) -> None:
     with pytest.raises(ValueError, match=f"got {next(iter(params.values()))!r}"):
         fitted(**params)
+
+
+def test_the_errors_of_scores_of_any_size() -> None:
+    flat, whole = np.array([-256 * np.log(2), -89, 89, 500], dtype=np.float32), np.empty(4, dtype=np.float32)
+    one, asked = np.ones(1, dtype=np.float32), np.zeros(1, dtype=np.float32)
+    tensor_steps._errors_of(flat, whole, 1, 4, False, one, asked, np.float32(0.5), False)
+    assert flat.tolist() == [0, 0, -0.5, -0.5]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from tests.made_runs import CLASSES, one_label
+from tests.made_runs import CLASSES, empty_record, one_label
 from textbench.evaluation.metrics.single_label import per_class
 from textbench.flows.cli import app
 from textbench.flows.cli.curve import print_curves
@@ -147,7 +147,10 @@ def test_methods_on_a_model_are_a_group_of_their_own_in_every_form(
     assert are_in_order(compared, [BEHIND, "sentence°"])
 
 
-def test_groups_in_the_report_its_files_and_a_notebook(with_models: Path) -> None:
+def test_groups_in_the_report_its_files_and_a_notebook(
+    with_models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    empty_record(monkeypatch, tmp_path)
     evidence = gather(with_models)
     found = chapters(evidence)
     tables = {t.name: t for chapter in found for part in chapter.sections for t in part.tables}

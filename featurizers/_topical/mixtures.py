@@ -18,6 +18,7 @@ from textbench.featurizers._topical.skip_gram import (
     _sampled,
 )
 
+LONGEST = 5.0  # gradient of a document's mixture, as in the author's code
 LARGEST_WEIGHT = 10.0  # of a document, before the softmax: the prior has no lower bound
 SURE = np.float32(6.0)  # a score beyond which the probability is 0 or 1, as in `skip_gram`
 
@@ -79,6 +80,7 @@ def _train_mixtures(work, model, settings, n_epochs, state):  # type: ignore[no-
                     word = around[i]
                     for k in range(size):
                         words[word, k] += slopes[i, k]
+            _clip(asked, rate)
             _move_weights(weights[d], share, gain, topics, asked, rate, prior, concentration)
             if learns_topics:
                 for t in range(n_topics):
@@ -104,6 +106,22 @@ def _mixed(share, topics, own):  # type: ignore[no-untyped-def]
     for t in range(len(share)):
         for k in range(len(own)):
             own[k] += share[t] * topics[t, k]
+
+
+@njit(cache=True)
+def _clip(asked, rate):  # type: ignore[no-untyped-def]
+    """Shorten rate times the gradient of a document's mixture to rate times `LONGEST`, if it is longer.
+
+    The sum over a long document would otherwise throw topics so far that nothing brings them back.
+    """
+    squared = 0.0
+    for k in range(len(asked)):
+        squared += np.float64(asked[k]) ** 2
+    most = LONGEST * rate
+    if squared > most * most:
+        factor = np.float32(most / np.sqrt(squared))
+        for k in range(len(asked)):
+            asked[k] *= factor
 
 
 @njit(cache=True)
@@ -173,6 +191,7 @@ def _infer_mixtures(begin, end, offsets, tokens, table, model, settings, n_epoch
                 _add_rows(outputs, drawn, n_drawn, errors, asked)
             for k in range(size):
                 asked[k] *= rate
+            _clip(asked, rate)
             _move_weights(weights[d], share, gain, topics, asked, rate, prior, concentration)
 
 
@@ -185,7 +204,7 @@ def _add_errors(scores, flat, n, m, errors):  # type: ignore[no-untyped-def]
     width = scores.shape[1]
     for q in range(n * width):
         score = flat[q]
-        probability = np.float32(1.0) / (np.float32(1.0) + exponential(-score))
+        probability = np.float32(1.0) / (np.float32(1.0) + exponential(min(max(-score, -SURE), SURE)))
         probability = np.float32(1.0) if score > SURE else probability
         flat[q] = np.float32(0.0) if score < -SURE else probability
     for j in range(width):

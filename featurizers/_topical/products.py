@@ -10,13 +10,12 @@ import math
 import numpy as np
 from numba import njit
 
-ALIGNMENT = (
-    64  # bytes of a cache line and of the widest register: a read that lies across two takes twice as long
-)
+# Bytes of a cache line and of the widest register: a read that lies across two takes twice as long.
+ALIGNMENT = 64
 
 
 def aligned(array: np.ndarray) -> np.ndarray:
-    """Return a copy in C order that begins where a cache line does."""
+    """Return a copy of `array` (rows, columns) in C order that begins where a cache line does."""
     copy = aligned_zeros(array.shape, array.dtype)
     copy[...] = array
     return copy

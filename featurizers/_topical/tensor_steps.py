@@ -45,6 +45,7 @@ def _train_tensor(work, model, settings, n_epochs, state, room):  # type: ignore
 def room_of(model: tuple[np.ndarray, ...], window: int) -> tuple[Any, ...]:
     """Return what `_step_tensor` works in, and its contexts and tensor as rows.
 
+    model: what `_train_tensor` trains; of the tensor left and right are (n_slices, rank, size).
     It is made outside of the loops and handed to them: made inside, the compiler's loops take twice as long.
     """
     _, _, contexts, _, left, right, _ = model
@@ -169,7 +170,7 @@ def _errors_of(flat, whole, n, n_drawn, has_first, mixture, to_mixture, rate, is
             whole[q] += mixture[s] * own[q]
     for q in range(size):
         score = whole[q]
-        probability = ONE / (ONE + exponential(-score))
+        probability = ONE / (ONE + exponential(min(max(-score, -SURE), SURE)))
         probability = ONE if score > SURE else probability
         whole[q] = np.float32(0.0) if score < -SURE else -probability * rate
     for q in range(n if has_first else 0):
