@@ -114,7 +114,7 @@ def test_a_table_is_sorted_by_the_head_of_a_column(reports: dict[str, Path], bro
                 groups.append([]) if "\t" not in row else groups[-1].append(row.split("\t")[column])
             assert len(groups) == 2 and sum(map(len, groups)) == n_rows - 2
             for cells in groups:
-                shown = [float(cell) for cell in cells if cell != "-"]
+                shown = [float(cell.replace(",", "")) for cell in cells if cell != "-"]
                 assert len(set(shown)) > 1
                 assert shown == sorted(shown, reverse=order == "descending")
                 # What is recorded of TF-IDF tuned has no seconds: it stays below.
