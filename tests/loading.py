@@ -25,7 +25,7 @@ for library in ("iterstrat.ml_stratifiers", "sklearn.model_selection"):
     importlib.import_module(library)
 
 FUZZ = settings(
-    max_examples=int(os.environ.get("TEXTBENCH_FUZZ_EXAMPLES", "200")),
+    max_examples=int(os.environ.get("TEXTBENCH_FUZZ_EXAMPLES", "500")),
     suppress_health_check=[
         HealthCheck.too_slow,
         HealthCheck.data_too_large,

@@ -129,8 +129,7 @@ def test_a_row_has_every_field_and_honest_figures(home: Path, first: list[dict[s
     assert (binary["uses_labels"], binary["unread"]) == (False, {})
     assert (binary["method"], lsi["method"]) == ("binary", LSI)
     assert not binary["cached"]
-    assert 0.8 < binary["metrics"]["accuracy"] < 1
-    assert 0.8 < lsi["metrics"]["accuracy"] < 1
+    assert 0.86 < binary["metrics"]["accuracy"] < lsi["metrics"]["accuracy"] < 1
     assert set(binary["seconds"]) == {"ingest", "vectorize", "featurize", "tune", "evaluate"}
     assert binary["peak_mb"] > 50
     assert binary["params"]["C"] > 0
@@ -430,7 +429,7 @@ def test_an_upstream_artifact_that_is_gone_is_made_again(
     (row,) = rows_of(textbench(*command, home=home)[0])
     assert row["error"] is None
     assert row["trials"] == 2
-    assert row["metrics"]["accuracy"] > 0.8
+    assert row["metrics"]["accuracy"] > 0.88
 
 
 def test_an_unreachable_tracking_server_stops_the_run_before_it_computes(

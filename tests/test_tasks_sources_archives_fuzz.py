@@ -18,7 +18,7 @@ from textbench.tasks.datasets import _newsgroups, _reuters
 from textbench.tasks.sources.tar_stream import members
 
 fuzz = settings(
-    max_examples=int(os.environ.get("TEXTBENCH_FUZZ_EXAMPLES", "200")),
+    max_examples=int(os.environ.get("TEXTBENCH_FUZZ_EXAMPLES", "500")),
     derandomize=True,
     database=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
