@@ -2,7 +2,9 @@
 
 import math
 import warnings
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,8 +17,14 @@ from tests.test_evaluation_probes_catalogue import blobs, several_blobs
 from textbench.evaluation.metrics.multilabel import MULTILABEL_METRICS
 from textbench.evaluation.metrics.single_label import METRICS, Metric
 from textbench.evaluation.probes import tuning
-from textbench.evaluation.probes.catalogue import PROBES, LogisticRegressionProbe, build_probe
-from textbench.evaluation.probes.folds import folds_of
+from textbench.evaluation.probes.catalogue import (
+    PROBES,
+    LinearSVMProbe,
+    LogisticRegressionProbe,
+    build_probe,
+)
+from textbench.evaluation.probes.folds import folds_of, sample
+from textbench.evaluation.probes.search import LIMITS
 from textbench.evaluation.probes.tuning import (
     C_GRIDS,
     best_threshold,
@@ -32,7 +40,7 @@ every_probe = pytest.mark.parametrize("probe", PROBES)
 
 def test_the_chosen_c_is_that_of_a_search_written_otherwise() -> None:
     X, y = blobs(8, n=120)
-    result = choose_c(X, y, random_state=3)
+    result = choose_c(X, y, c_grid=GRID, random_state=3)
     scores = {}
     for C in GRID:
         fold_scores = []
@@ -62,6 +70,104 @@ def test_a_planted_large_c_is_found_on_the_border() -> None:
     inside = choose_c(X, y, c_grid=(0.01, 1e4, 2e4))
     assert inside.C == 1e4
     assert not inside.on_border
+
+
+def planted(monkeypatch: pytest.MonkeyPatch, score: Callable[[float], float]) -> None:
+    """Let a probe at C reach `score(C)`, whatever the documents are."""
+
+    class Planted(LinearSVMProbe):
+        def _fit(self, documents: Any, y: Any) -> "Planted":
+            return self
+
+        def predict(self, X: Any) -> np.ndarray:
+            return np.full(X.shape[0], score(self.C))
+
+    monkeypatch.setattr(tuning, "build_probe", lambda name, C=1.0, seed=0: Planted(C, seed))
+    monkeypatch.setitem(
+        METRICS, "planted", Metric("planted", "the score", lambda y, found: float(found[0]), "labels")
+    )
+
+
+@pytest.mark.parametrize("best", [1e-4, 0.03, 0.1, 1.0, 100.0, 300.0, 1e5])
+def test_the_grid_grows_until_the_best_is_inside(best: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    planted(monkeypatch, lambda C: -abs(math.log(C / best)))
+    result = choose_c(*blobs(0), metric="planted")
+    assert (result.C, result.on_border, result.n_folds) == (best, False, 3)
+    tried = [row["C"] for row in result.table]
+    assert tried == sorted(tried)
+    assert set(tried) >= set(GRID)
+    # One value beyond the best says that it is no end; a best value inside the grid adds none.
+    assert len(set(tried) - set(GRID)) == {1e-4: 8, 0.03: 3, 0.1: 2, 100.0: 1, 300.0: 2, 1e5: 7}.get(best, 0)
+    assert result.fold_scores[-1] == result.score == pytest.approx(0)
+    asked = choose_c(*blobs(0), metric="planted", c_grid=GRID)
+    assert [row["C"] for row in asked.table] == list(GRID)
+    assert asked.on_border == (best not in GRID[1:-1])
+
+
+def test_the_grid_grows_to_its_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    for sign, limit in zip((-1, 1), LIMITS, strict=True):
+        planted(monkeypatch, lambda C, sign=sign: sign * math.log(C))
+        result = choose_c(*blobs(0), metric="planted")
+        assert (result.C, result.on_border) == (limit, True)
+    planted(monkeypatch, lambda C: min(math.log(C), math.log(30)))
+    flat = choose_c(*blobs(0), metric="planted")
+    assert (flat.C, flat.on_border, len(flat.table)) == (30, False, len(GRID))
+    planted(monkeypatch, math.log)
+    pruned = choose_c(*blobs(0), metric="planted", prune_below=[1e3])
+    assert (pruned.C, pruned.pruned_after) == (100, 1)
+
+
+@pytest.mark.parametrize("best", [0.1, 1.0, 3.0, 10.0, 1e3])
+def test_a_sample_saves_most_of_the_grid(best: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuning, "LARGE", 89)
+    monkeypatch.setattr(tuning, "SAMPLE", 30)
+    planted(monkeypatch, lambda C: -abs(math.log(C / best)))
+    result = choose_c(*blobs(0), metric="planted")  # 90 documents
+    assert (result.C, result.on_border, result.n_folds) == (best, False, 1)
+    assert len(result.table) == 3
+    assert {row["n_documents"] for row in result.sampled} == {30}
+    assert {row["C"] for row in result.sampled} >= set(GRID)
+    monkeypatch.setattr(tuning, "LARGE", 90)
+    assert choose_c(*blobs(0), metric="planted").sampled == []
+    assert [tuning._sample_sizes(n) for n in (100, 1919, 1920, 15360)] == [
+        [30],
+        [30],
+        [30, 240],
+        [30, 240, 1920],
+    ]
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_a_sample_and_all_documents_are_scored_as_ever(
+    several: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = several_blobs(6) if several else blobs(6, n=300)
+    n = len(X)
+    monkeypatch.setattr(tuning, "SAMPLE", n // 2)
+    whole = choose_c(X, y, random_state=1)
+    held_out = list(range(0, n, 4))
+    by_part = choose_c(X, y, held_out=held_out, random_state=1)
+    monkeypatch.setattr(tuning, "LARGE", n - 1)
+    narrowed = choose_c(X, y, random_state=1)
+    some = sample(y, n // 2, 1)
+    first = {row["C"]: row["mean"] for row in narrowed.sampled}
+    assert first == {row["C"]: row["mean"] for row in _grid_of(X[some], y[some])}
+    folds = folds_of(X, y, 3, 1)[:1]
+    for row in narrowed.table:
+        fitted = build_probe("linear-svm", row["C"], 1).fit(X[folds[0][0]], y[folds[0][0]])
+        measure = MULTILABEL_METRICS["micro_f1_zero"] if several else METRICS["accuracy"]
+        read = fitted.decision_function if several else fitted.predict
+        assert row["mean"] == pytest.approx(measure.function(y[folds[0][1]], read(X[folds[0][1]])))
+    assert narrowed.score >= whole.score - 0.1
+    made = choose_c(lambda train, test: (X[train], X[test]), y, random_state=1)
+    assert (made.table, made.sampled) == (narrowed.table, narrowed.sampled)
+    parted = choose_c(X, y, held_out=held_out, random_state=1)
+    means = {row["C"]: row["mean"] for row in by_part.table}
+    assert all(means.get(row["C"], row["mean"]) == pytest.approx(row["mean"]) for row in parted.table)
+
+
+def _grid_of(X: np.ndarray, y: np.ndarray) -> list[dict[str, float]]:
+    return choose_c(X, y, random_state=1).table
 
 
 def test_of_equal_candidates_the_smallest_is_taken_and_is_no_border() -> None:

@@ -62,6 +62,18 @@ def rows(X: Any, documents: np.ndarray) -> Any:
     return [X[document] for document in documents] if isinstance(X, list) else X[documents]
 
 
+def sample(y: "Targets", size: int, random_state: int) -> np.ndarray:
+    """Return the positions of a stratified sample, rising ints (min(size, n_documents),), drawn by the seed.
+
+    y: (n_documents,) ints, or an indicator (n_documents, n_labels), of which each document's rarest label counts.
+    """
+    classes = y
+    if y.ndim == 2:
+        indicator = dense_indicator(y)
+        classes = np.where(indicator, indicator.sum(axis=0), len(indicator) + 1).argmin(axis=1)
+    return _systematic(np.asarray(classes), min(size, len(classes)), np.random.default_rng(random_state))
+
+
 def _folds(y: np.ndarray, n_folds: int, random_state: int) -> list[Fold]:
     from sklearn.model_selection import StratifiedKFold
 
@@ -102,14 +114,17 @@ def _held_out(y: "Targets", share: float, random_state: int) -> Fold:
         if len(train) and len(test):
             return train, test
         y = np.zeros(n_documents, dtype=int)
-    # Systematic sampling: documents shuffled, then sorted by class, and each (n / n_test)-th is taken from a
-    # random start. scikit-learn's StratifiedShuffleSplit refuses a class of one document.
-    rng = np.random.default_rng(random_state)
-    shuffled = rng.permutation(n_documents)
-    ordered = shuffled[np.argsort(y[shuffled], kind="stable")]
-    steps = (np.arange(n_documents + 1) * n_test + rng.integers(n_documents)) // n_documents
-    taken = np.diff(steps) > 0
-    return np.sort(ordered[~taken]), np.sort(ordered[taken])
+    # scikit-learn's StratifiedShuffleSplit refuses a class of one document.
+    test = _systematic(y, n_test, np.random.default_rng(random_state))
+    return np.setdiff1d(np.arange(n_documents), test), test
+
+
+def _systematic(classes: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
+    """Systematic sampling: documents shuffled, then sorted by class, and each (n / size)-th from a random start."""
+    shuffled = rng.permutation(len(classes))
+    ordered = shuffled[np.argsort(classes[shuffled], kind="stable")]
+    steps = (np.arange(len(classes) + 1) * size + rng.integers(len(classes))) // len(classes)
+    return np.sort(ordered[np.diff(steps) > 0])
 
 
 def _two_columns(Y: "Targets") -> np.ndarray:

@@ -9,8 +9,9 @@ Source: Yang, A Study of Thresholding Strategies for Text Categorization, SIGIR 
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import product
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import groupby, product
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -18,8 +19,9 @@ import numpy as np
 from textbench.evaluation.metrics.multilabel import tuning_metrics
 from textbench.evaluation.metrics.single_label import Metric
 from textbench.evaluation.probes.catalogue import build_probe, probe_class
-from textbench.evaluation.probes.folds import Fold, folds_of, rows
+from textbench.evaluation.probes.folds import Fold, folds_of, rows, sample
 from textbench.evaluation.probes.linear import LinearProbe, dense_indicator
+from textbench.evaluation.probes.search import Search, beside_c, climb, mean_score
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -28,10 +30,8 @@ if TYPE_CHECKING:
 # Given the positions of a fold's training documents and of those to score: the features of both, matrices of one kind.
 FoldFeatures: TypeAlias = Callable[[np.ndarray, np.ndarray], tuple[Any, Any]]
 
-# The logistic loss never vanishes and wants a larger C. With threshold 0 it has no best one on Reuters with
-# 120 labels: micro and weighted F1 gain 0.3 to 0.4 points with each step from 300 to 10,000. The grid ends where
-# the gains are that small, and such a choice is reported to be on the border. The elastic net's begins where a
-# handful of features is used (words of 20 Newsgroups and IMDb, l1_ratio 0.5).
+# The logistic loss never vanishes and wants a larger C. The elastic net's grid begins where a handful of features is
+# used (words of 20 Newsgroups and IMDb, l1_ratio 0.5). A grid grows while its end is the best, to LIMITS.
 C_GRIDS = {
     "linear-svm": (0.3, 1.0, 3.0, 10.0, 30.0, 100.0),
     "logistic-regression": (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0),
@@ -40,6 +40,11 @@ C_GRIDS = {
 # The other constants of a probe that are searched beside C. On 20 Newsgroups and IMDb cross-validation wanted shares
 # of absolute values of 0.01 to 0.03.
 SETTING_GRIDS = {"elastic-net": {"l1_ratio": (0.01, 0.1, 0.5)}}
+# With more training documents than LARGE a sample goes through the grid, and all of them only confirm what it found.
+# A sample that is not TIMES smaller than what it stands for saves nothing.
+LARGE = 30_000
+SAMPLE = 10_000
+TIMES = 8
 
 
 @dataclass(frozen=True)
@@ -49,8 +54,10 @@ class CVResult:
     table has a row {C, settings..., mean, std} a candidate, over the n_folds folds that were scored; one row
     without C for a classifier, whose C is None. settings: the probe's constants beside C that were chosen.
     on_border: the chosen C is an end of the grid and beats its neighbour, so that a wider grid might have done
-    better. n_not_converged counts the fits that ran out of iterations. fold_scores: the best running mean
-    after each fold. pruned_after: the number of folds after which the search was given up, None if it was not.
+    better; a grid that grows has LIMITS for ends. n_not_converged counts the fits that ran out of iterations.
+    fold_scores: the best running mean after each fold, until the last of the grid as it began. pruned_after: the
+    number of folds after which the search was given up, None if it was not. sampled: what samples of the training
+    documents said, rows as in table with n_documents, smaller samples first; empty where all documents were asked.
     """
 
     C: float | None
@@ -62,6 +69,7 @@ class CVResult:
     settings: dict[str, float] = field(default_factory=dict)
     fold_scores: list[float] = field(default_factory=list)
     pruned_after: int | None = None
+    sampled: list[dict[str, float]] = field(default_factory=list)
 
 
 def choose_c(
@@ -79,10 +87,11 @@ def choose_c(
     """Choose a probe's C by stratified cross-validation: the best mean of the folds' metric.
 
     X: csr or dense (n_documents, n_features), or what makes the features of each fold; y: (n_documents,) ints, or a
-    csr or dense indicator (n_documents, n_labels). c_grid: by default the probe's in C_GRIDS. settings: the values of
-    the probe's other constants, every combination of which is tried with every C; by default the probe's in
-    SETTING_GRIDS, and a constant that is not named keeps its default. Of equally good candidates the first combination
-    is taken, and of its values of C the smallest.
+    csr or dense indicator (n_documents, n_labels). c_grid: these values and no others; by default the probe's in
+    C_GRIDS, with further ones (1, 3, 10, ...) while its end is the best, to LIMITS. settings: the values of
+    the probe's other constants, every combination of which is tried with every C of the grid; by default the probe's
+    in SETTING_GRIDS, and a constant that is not named keeps its default. Of equally good candidates the first
+    combination is taken, and of its values of C the smallest.
 
     metric: of METRICS one that needs labels, by default accuracy; for several labels of MULTILABEL_METRICS one
     that needs scores, by default micro_f1_zero: it judges decisions, as the figures that are published do,
@@ -93,23 +102,37 @@ def choose_c(
     prune_below: after fold i, the last apart, the best running mean must reach prune_below[i], or the search
     stops there; entries may be missing at the end or be nan.
 
+    With more than LARGE training documents and no c_grid, a stratified sample of SAMPLE goes through the grid on
+    n_folds folds. All documents are then asked, on the first of the folds, about the best candidate and its
+    neighbours in C, one after another while they get better; before them samples TIMES as large each, as long as they
+    are TIMES smaller than the whole.
+
     The folds are those of `evaluation.probes.folds.folds_of`; a single document leaves nothing to compare: the first
     candidate, score nan, no folds. ValueError for a wrong argument or a fold whose score is not a number.
     """
     probe_class(probe)  # an unknown name fails before anything is computed
     grid = _checked_grid(C_GRIDS[probe] if c_grid is None else c_grid)
     combinations = _combinations(SETTING_GRIDS.get(probe, {}) if settings is None else settings)
-    candidates = [{"C": C} | chosen for chosen in combinations for C in grid]
     measure = _checked_metric(metric, several_labels=y.ndim == 2)
     folds = folds_of(y if callable(X) else X, y, n_folds, random_state, held_out)
-    probes = [build_probe(probe, grid[0], random_state, **chosen) for chosen in combinations]
-    fits = (
-        ((fitted, X_test) for path, X_test in of_one_fold for fitted in path)
-        for part in _parts(X, y, folds)
-        for of_one_fold in zip(*(probe.fit_folds(*part, grid) for probe in probes), strict=True)
-    )
-    search = _compare(fits, len(candidates), y, folds, measure, prune_below)
-    return _best_of(search, candidates, len(grid), measure)
+    score = partial(_score, X, y, probe, random_state, measure)
+    candidates = [{"C": C} | chosen for chosen in combinations for C in grid]
+    if c_grid is not None or not folds or y.shape[0] <= LARGE:
+        search = score(folds, candidates, prune_below)
+        if c_grid is None:
+            climb(search, measure, partial(score, folds))
+        return _best_of(search, measure)
+    sampled: list[dict[str, float]] = []
+    for size in _sample_sizes(y.shape[0]):
+        some = _folds_of_sample(y, size, n_folds, random_state, held_out)
+        some = some[:1] if sampled else some
+        search = score(some, candidates)
+        climb(search, measure, partial(score, some))
+        sampled += [{"n_documents": size} | row for row in _best_of(search, measure).table]
+        candidates = [search.candidates[search.best(measure)]]
+    search = score(folds[:1], candidates)
+    climb(search, measure, partial(score, folds[:1]))
+    return replace(_best_of(search, measure), sampled=sampled)
 
 
 def score_classifier(
@@ -131,18 +154,49 @@ def score_classifier(
     measure = _checked_metric(metric, several_labels=y.ndim == 2)
     folds = folds_of(X, y, n_folds, random_state, held_out)
     fits = ([fit] for fit in _fit_each(build, X, y, folds))
-    search = _compare(fits, 1, y, folds, measure, prune_below)
-    return _best_of(search, [{}], 1, measure)
+    return _best_of(_compare(fits, [{}], y, folds, measure, prune_below), measure)
 
 
-@dataclass
-class _Search:
-    """Scores (n_folds, n_candidates) of the folds so far, their best running means, and what went wrong."""
+def _score(
+    X: Any,
+    y: "Targets",
+    probe: str,
+    random_state: int,
+    measure: Metric,
+    folds: Sequence[Fold],
+    candidates: Sequence[dict[str, float]],
+    prune_below: Sequence[float] | None = None,
+) -> Search:
+    """Score candidates on folds; those that share their settings stand together, and are solved along one path."""
+    paths = [
+        (chosen, [candidate["C"] for candidate in path]) for chosen, path in groupby(candidates, beside_c)
+    ]
+    probes = [(build_probe(probe, grid[0], random_state, **chosen), grid) for chosen, grid in paths]
+    fits = (
+        ((fitted, X_test) for path, X_test in of_one_fold for fitted in path)
+        for part in _parts(X, y, folds)
+        for of_one_fold in zip(*(built.fit_folds(*part, grid) for built, grid in probes), strict=True)
+    )
+    return _compare(fits, list(candidates), y, folds, measure, prune_below)
 
-    scores: np.ndarray
-    fold_scores: list[float] = field(default_factory=list)
-    n_not_converged: int = 0
-    pruned_after: int | None = None
+
+def _sample_sizes(n_documents: int) -> list[int]:
+    sizes = [SAMPLE]
+    while sizes[-1] * TIMES**2 <= n_documents:
+        sizes.append(sizes[-1] * TIMES)
+    return sizes
+
+
+def _folds_of_sample(
+    y: "Targets", size: int, n_folds: int, random_state: int, held_out: "float | Sequence[int] | None"
+) -> list[Fold]:
+    """The folds of a stratified sample, as positions among all; documents that are held out by name all stay so."""
+    if isinstance(held_out, Sequence):
+        ((train, test),) = folds_of(y, y, n_folds, random_state, held_out)
+        return [(train[sample(y[train], size, random_state)], test)]
+    some = sample(y, size, random_state)
+    parts = folds_of(y[some], y[some], n_folds, random_state, held_out)
+    return [(some[train], some[test]) for train, test in parts]
 
 
 def _fit_each(
@@ -173,21 +227,21 @@ def _parts(X: Any, y: "Targets", folds: Sequence[Fold]) -> Iterator[tuple[Any, "
 
 def _compare(
     fits: Iterable[Iterable[tuple[Any, Any]]],
-    n_candidates: int,
+    candidates: list[dict[str, float]],
     y: "Targets",
     folds: Sequence[Fold],
     measure: Metric,
     prune_below: Sequence[float] | None,
-) -> _Search:
-    """Score the candidates that `fits` holds for each fold, in order, with what they are to be asked about."""
-    search = _Search(np.empty((len(folds), n_candidates)))
-    for fold, ((_, test), candidates) in enumerate(zip(folds, fits, strict=False)):
+) -> Search:
+    """Score the candidates, which `fits` holds fitted for each fold with what they are to be asked about."""
+    search = Search(candidates, np.empty((len(folds), len(candidates))))
+    for fold, ((_, test), of_one_fold) in enumerate(zip(folds, fits, strict=False)):
         y_test = y[test]
-        for candidate, (fitted, X_test) in enumerate(candidates):
+        for candidate, (fitted, X_test) in enumerate(of_one_fold):
             search.n_not_converged += not getattr(fitted, "converged_", True)
             read = fitted.predict if measure.needs == "labels" else fitted.decision_function
             search.scores[fold, candidate] = measure.function(y_test, read(X_test))
-        mean = _mean(search.scores[: fold + 1])
+        mean = mean_score(search.scores[: fold + 1])
         best = float(mean.max() if measure.higher_is_better else mean.min())
         search.fold_scores.append(best)
         if prune_below is None or fold >= len(prune_below) or fold + 1 == len(folds):
@@ -199,33 +253,22 @@ def _compare(
     return search
 
 
-def _mean(scores: np.ndarray) -> np.ndarray:
-    # Equal fold scores met in another order give means that differ in the last bit; those are ties.
-    return scores.mean(axis=0).round(12)
-
-
-def _best_of(search: _Search, candidates: list[dict[str, float]], n_grid: int, metric: Metric) -> CVResult:
-    """The best candidate; the candidates come in blocks of n_grid values of C that share their settings."""
+def _best_of(search: Search, measure: Metric) -> CVResult:
     scores = search.scores
     if not len(scores):
-        first = dict(candidates[0])
+        first = dict(search.candidates[0])
         return CVResult(first.pop("C", None), math.nan, [], False, 0, 0, settings=first)
     if np.isnan(scores).any():
         fold, column = np.argwhere(np.isnan(scores))[0]
-        at = ", ".join(f"{name} = {value}" for name, value in candidates[column].items())
-        raise ValueError(f"{metric.name} must be a number; received nan in fold {fold}{at and f' at {at}'}")
-    mean = _mean(scores)
-    best = int(mean.argmax() if metric.higher_is_better else mean.argmin())
-    neighbour = {0: best + 1, n_grid - 1: best - 1}.get(best % n_grid)
-    chosen = dict(candidates[best])
+        at = ", ".join(f"{name} = {value}" for name, value in search.candidates[column].items())
+        raise ValueError(f"{measure.name} must be a number; received nan in fold {fold}{at and f' at {at}'}")
+    best = search.best(measure)
+    chosen = dict(search.candidates[best])
     return CVResult(
         C=chosen.pop("C", None),
-        score=float(mean[best]),
-        table=[
-            candidate | {"mean": float(m), "std": float(s)}
-            for candidate, m, s in zip(candidates, mean, scores.std(axis=0), strict=True)
-        ],
-        on_border=n_grid > 1 and neighbour is not None and bool(mean[best] != mean[neighbour]),
+        score=float(mean_score(scores)[best]),
+        table=search.table(),
+        on_border=len(search.candidates) > 1 and bool(search.ends(measure)),
         n_folds=len(scores),
         n_not_converged=search.n_not_converged,
         settings=chosen,

@@ -141,7 +141,12 @@ class Validation:
     ]  # fmt: skip
     c_grid: Annotated[
         Sequence[Annotated[float, Asked(gt=0)]],
-        Asked("Values of the probe's C, such as 0.3,1,3,10,30.", default="six", panel=TUNING, in_forms=False),
+        Asked(
+            "Values of the probe's C, such as 0.3,1,3,10,30.",
+            default="six or more",
+            panel=TUNING,
+            in_forms=False,
+        ),
     ]
     settings: Mapping[str, Sequence[Any]]
 
