@@ -10,7 +10,8 @@ from sklearn.metrics import accuracy_score
 
 from textbench.evaluation.probes import tuning
 from textbench.evaluation.probes.catalogue import build_probe
-from textbench.evaluation.probes.tuning import best_threshold, tune_thresholds
+from textbench.evaluation.probes.thresholds import best_thresholds
+from textbench.evaluation.probes.tuning import tune_thresholds
 from textbench.tasks import featurize, predict, tune
 from textbench.tasks.corpus import read_targets, read_validation
 from textbench.tasks.sources.user_data import UserData
@@ -121,4 +122,4 @@ def test_thresholds_of_several_labels_are_tuned_on_them() -> None:
     rest = np.setdiff1d(range(60), held)
     found = tune_thresholds(X, Y, lambda: build_probe("linear-svm", 1.0, 0), held_out=held)
     scores = build_probe("linear-svm", 1.0, 0).fit(X[rest], Y[rest]).decision_function(X[held])
-    assert found.tolist() == [best_threshold(scores[:, k], Y[held, k] > 0) for k in range(4)]
+    assert found.tolist() == best_thresholds(scores, Y[held] > 0).tolist()

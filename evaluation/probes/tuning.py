@@ -3,8 +3,6 @@
 Both are chosen by cross-validation on the training documents alone, on the folds of `evaluation.probes.folds`. A
 classifier that takes the probe's place is scored on the same folds. Features that were learned from labels are learned
 anew for each fold, from its training documents alone: else the documents to score would have shaped them.
-
-Source: Yang, A Study of Thresholding Strategies for Text Categorization, SIGIR (2001), section 3.3 (SCut).
 """
 
 import math
@@ -22,6 +20,7 @@ from textbench.evaluation.probes.catalogue import build_probe, probe_class
 from textbench.evaluation.probes.folds import Fold, folds_of, rows, sample
 from textbench.evaluation.probes.linear import LinearProbe, dense_indicator
 from textbench.evaluation.probes.search import Search, beside_c, climb, mean_score
+from textbench.evaluation.probes.thresholds import best_thresholds
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -285,13 +284,12 @@ def tune_thresholds(
     random_state: int = 0,
     held_out: Sequence[int] | None = None,
 ) -> np.ndarray:
-    """SCut: for each label the threshold with the best F1 on out-of-fold scores, (n_labels,) float64.
+    """For each label the threshold that `best_thresholds` takes on out-of-fold scores, (n_labels,) float64.
 
     X: csr or dense (n_documents, n_features), what makes the features of each fold, or a list of documents; Y: csr or
     dense indicator (n_documents, n_labels). build: returns the probe or classifier, unfitted, with `fit(X, Y)` and
     `decision_function`. Each document is scored by the classifier that was trained without its fold (the
-    folds of `choose_c`), and a label's F1 is that of all documents together. A threshold lies midway between
-    two scores; of equally good ones the nearest to 0 is taken, 0 included. held_out: instead of folds score the
+    folds of `choose_c`), and all documents' scores stand together. held_out: instead of folds score the
     documents at these positions, once, by the classifier that was trained on the others.
 
     A label with fewer documents than folds, or with none in the training part of some fold, is too rare to
@@ -308,28 +306,10 @@ def tune_thresholds(
     for (train, test), (fitted, X_test) in zip(folds, _fit_each(build, X, Y, folds), strict=True):
         scores[test] = fitted.decision_function(X_test)
         tunable &= indicator[train].any(axis=0)
-    for label in np.flatnonzero(tunable):
-        thresholds[label] = best_threshold(scores[scored, label], indicator[scored, label])
+    if tunable.any():
+        some = np.ix_(scored, tunable)
+        thresholds[tunable] = best_thresholds(scores[some], indicator[some])
     return thresholds
-
-
-def best_threshold(scores: np.ndarray, positive: np.ndarray) -> float:
-    """The threshold t with the best F1 of `scores > t`: 0, or midway between two neighbouring scores.
-
-    scores (n,) floats, positive (n,) bools, n >= 1. Of equally good ones the nearest to 0 (then the lower).
-    """
-    order = np.argsort(-scores, kind="stable")
-    ordered, n_right = scores[order], np.cumsum(positive[order])
-    # A cut can fall only where the score changes, or below the last document.
-    last = np.append(np.flatnonzero(np.diff(ordered)), len(ordered) - 1)
-    below = np.append(ordered[last[:-1] + 1], ordered[-1] - 1.0)
-    candidates = np.append((ordered[last] + below) / 2, 0.0)
-    above_zero = np.count_nonzero(scores > 0)
-    n_given = np.append(last + 1, above_zero)
-    n_hits = np.append(n_right[last], n_right[above_zero - 1] if above_zero else 0)
-    f1 = 2 * n_hits / np.maximum(n_given + n_right[-1], 1)
-    best = candidates[f1 == f1.max()]
-    return float(best[np.lexsort((best, np.abs(best)))[0]])
 
 
 def _checked_metric(name: str | None, *, several_labels: bool) -> Metric:

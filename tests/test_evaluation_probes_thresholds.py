@@ -1,0 +1,67 @@
+"""Thresholds of several labels: against every cut, by hand, and on labels that SCut alone gives away."""
+
+import itertools
+
+import numpy as np
+import pytest
+from sklearn.metrics import f1_score
+
+from textbench.evaluation.probes.thresholds import MANY_TIMES, best_thresholds
+
+
+def column(*values: float) -> np.ndarray:
+    return np.array(values)[:, None]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_without_a_prior_the_threshold_is_that_of_the_best_f1(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    scores = rng.integers(-4, 5, 12) / 2  # ties, and scores of exactly 0
+    positive = rng.random(12) < 0.4
+    (threshold,) = best_thresholds(column(*scores), positive[:, None], prior=0)
+    is_often = (scores > 0).sum() > MANY_TIMES * positive.sum()
+    cuts = [0.0, *(np.unique(scores) - 0.25)]
+    best = max(f1_score(positive, scores > cut, zero_division=0) for cut in cuts if is_often or cut <= 0)
+    reached = f1_score(positive, scores > threshold, zero_division=0)
+    assert threshold <= 0 or is_often
+    assert threshold != 0 or reached <= best
+    if threshold < 0:
+        assert reached == pytest.approx(max(f1_score(positive, scores > cut) for cut in cuts))
+
+
+def test_thresholds_by_hand() -> None:
+    positive = column(1, 1, 0, 0) > 0
+    found = [
+        best_thresholds(column(*scores), positive, prior=0).tolist()
+        for scores in ((-1, -2, -4, -5), (1, 0.5, -4, -5), (3, 2, 1, -5), (-1, -1, -1, -1))
+    ]
+    assert found == [[-3], [0], [0], [-1.5]]
+    assert best_thresholds(column(3, 2, 1, 0.5), column(1, 0, 0, 0) > 0, prior=0) == [2.5]  # given four times
+    assert best_thresholds(column(-1, -2), column(0, 0) > 0).tolist() == [0]
+
+
+def test_a_large_prior_is_the_best_micro_f1_of_every_choice() -> None:
+    rng = np.random.default_rng(5)
+    scores, positive = rng.normal(-1, 1, (8, 3)), rng.random((8, 3)) < 0.4
+    scores += positive
+    cuts = [[0.0, *(column_scores - 1e-9)] for column_scores in scores.T]
+    best = max(
+        f1_score(positive, scores > choice, average="micro")
+        for choice in itertools.product(*cuts)
+        if max(choice) <= 0
+    )
+    thresholds = best_thresholds(scores, positive, prior=1e9)
+    assert f1_score(positive, scores > thresholds, average="micro") == pytest.approx(best, abs=0.02)
+
+
+def test_a_rare_label_that_cannot_be_told_is_not_given_to_hundreds() -> None:
+    rng = np.random.default_rng(0)
+    positive = np.zeros((1000, 2), dtype=bool)
+    positive[:400, 0], positive[::250, 1] = True, True
+    scores = np.where(positive, 1.0, -1.0) + rng.normal(0, 0.4, (1000, 2))
+    scores[:, 1] = rng.normal(-1, 0.1, 1000)  # says nothing
+    scut, ours = (scores > best_thresholds(scores, positive, prior) for prior in (0, 3))
+    assert (
+        f1_score(positive, ours, average="micro") >= f1_score(positive, scores > 0, average="micro") - 0.003
+    )
+    assert ours[:, 1].sum() <= scut[:, 1].sum()
