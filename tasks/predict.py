@@ -27,9 +27,9 @@ def reference(corpus: Reference, vectors: Reference, choice: Reference) -> Refer
     by_example.
 
     A row of predictions is a document: its position, its id where the corpus has ids, target, predicted, margin, and
-    its average precision as a query; where documents have several labels, target and predicted are lists of them, `top`
-    and `top_scores` its highest-scored labels, and precision_at_1 and label_ranking_average_precision its shares of
-    those means.
+    its average precision as a query, nan if it was not asked (`evaluation.metrics.query_by_example.asked`); where
+    documents have several labels, target and predicted are lists of them, `top` and `top_scores` its highest-scored
+    labels, and precision_at_1 and label_ranking_average_precision its shares of those means.
     """
     params = {key: choice.params[key] for key in ("method", "seed", "probe", "labels")}
     inputs = {"corpus": corpus, "vectors": vectors, "choice": choice}
@@ -104,7 +104,7 @@ def _predict_one_label(
 
     import numpy as np
 
-    from textbench.evaluation.metrics.query_by_example import search_by_example
+    from textbench.evaluation.metrics.query_by_example import asked, search_by_example
     from textbench.evaluation.metrics.single_label import per_class
 
     documents, targets = test
@@ -119,9 +119,11 @@ def _predict_one_label(
     }
     if job.params["probe"]:
         with job.timed("by_example"):
-            queries = search_by_example(*train, *test)
+            rows = asked(len(train[1]), len(targets))
+            queries = search_by_example(*train, documents[rows], targets[rows])
         job.save_arrays("neighbours", {name: np.asarray(values) for name, values in asdict(queries).items()})
-        columns["average_precision"] = queries.average_precision
+        columns["average_precision"] = np.full(len(targets), np.nan)
+        columns["average_precision"][rows] = queries.average_precision
     job.save_json("per_class", per_class(targets, predicted, names))
     job.save_table("predictions", columns)
 

@@ -8,7 +8,7 @@ from scipy.sparse import csr_matrix
 from sklearn.metrics import average_precision_score, ndcg_score
 
 from textbench.evaluation.metrics import query_by_example
-from textbench.evaluation.metrics.query_by_example import QueryScores, search_by_example
+from textbench.evaluation.metrics.query_by_example import QueryScores, asked, search_by_example
 
 PRECISIONS = {1: "precision_at_1", 3: "precision_at_3", 5: "precision_at_5", 10: "precision_at_10"}
 PER_QUERY = ("average_precision", "ndcg_at_5", *PRECISIONS.values())
@@ -128,6 +128,17 @@ def test_blocks_and_scale_do_not_matter(kind: type, monkeypatch: pytest.MonkeyPa
     assert_equal(search_by_example(kind(train * 1024), targets, kind(test / 4), test_targets), expected)
     monkeypatch.setattr(query_by_example, "BLOCK_BYTES", 4 * 90 * 7)
     assert_equal(search_by_example(kind(train), targets, kind(test), test_targets), expected)
+
+
+def test_of_very_many_pairs_some_documents_ask_for_all() -> None:
+    assert asked(25_000, 25_000).tolist() == list(range(25_000))  # IMDb
+    assert asked(20_000, 60_000).tolist() == list(range(60_000))
+    assert asked(700_000, 3_999).tolist() == list(range(3_999))
+    rows = asked(140_000, 60_000)
+    assert len(np.unique(rows)) == len(rows) == 4_000
+    assert rows.tolist() == sorted(rows)
+    assert np.bincount(rows // 6_000).min() > 320
+    assert rows.tolist() == asked(150_000, 60_000).tolist()  # a label budget asks the same
 
 
 def test_an_empty_document_ties_with_all() -> None:

@@ -8,14 +8,17 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet
 import pytest
+from scipy import stats
 from scipy.sparse import csr_matrix
 from sklearn.metrics import coverage_error, label_ranking_average_precision_score
 
+from textbench.evaluation.metrics import query_by_example
 from textbench.evaluation.metrics.label_ranking import label_ranking_average_precision, precision_at_k
 from textbench.evaluation.metrics.multilabel import MULTILABEL_METRICS, score_multilabel
 from textbench.evaluation.metrics.single_label import METRICS, score_labels
 from textbench.evaluation.probes.catalogue import PROBES, build_probe, probe_class
 from textbench.evaluation.probes.tuning import tune_thresholds
+from textbench.flows.results.predictions import document_intervals, tally
 from textbench.tasks import ingest, predict, score
 from textbench.tasks.corpus import Corpus, label_lists, read_corpus, read_targets
 from textbench.tasks.featurize import load_arrays
@@ -139,6 +142,26 @@ def test_one_label(probe: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert metrics["lraps"] == pytest.approx(label_ranking_average_precision_score(indicator, scores))
     assert metrics["coverage_error"] == pytest.approx(coverage_error(indicator, scores))
     assert result.array("scores").dtype == np.float64
+
+
+def test_of_very_many_documents_some_are_asked_for_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("FEW", 59), ("MOST", 2399), ("N_ASKED", 10)):
+        monkeypatch.setattr(query_by_example, name, value)
+    desk = Desk(tmp_path, False, "linear-svm")
+    result = desk.result(monkeypatch)
+    (X, y), (X_test, y_test) = desk.train, desk.test
+    rows = query_by_example.asked(60, 40)
+    reached = query_by_example.search_by_example(X, y, X_test[rows], y_test[rows]).average_precision
+    table = result.table("predictions")
+    column = table["average_precision"].to_numpy()
+    np.testing.assert_array_equal(column[rows], reached)
+    assert np.isnan(column).sum() == 30
+    assert score.metrics(result)["map"] == pytest.approx(reached.mean())
+    spread = stats.t.ppf(0.975, 9) * reached.std(ddof=1) / np.sqrt(10)
+    assert document_intervals(table, ["map", "accuracy"])["map"] == pytest.approx(spread, rel=1e-3)
+    assert tally([table, table], "map").columns.shape == (10, 2)
 
 
 @pytest.mark.parametrize(

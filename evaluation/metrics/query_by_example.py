@@ -24,6 +24,12 @@ BLOCK_BYTES = 2**24  # of scores at a time; the product they come from takes up 
 # Unit vectors on a grid of 2^-26 have products on a grid of 2^-52 and partial sums below 2: float64 adds
 # them without rounding, hence in any order, and equal documents get equal scores wherever they stand.
 FIXED_POINT = 2.0**26
+# Each pair of a test and a training document costs the same. With more than FEW training documents and MOST pairs (more
+# than IMDb has) N_ASKED test documents are asked for all: the 95 % interval of a mean is then at most 1.6 points wide
+# to each side, and 0.8 where the values' standard deviation is 0.25, as on 20 Newsgroups.
+FEW = 20_000
+MOST = 1_000_000_000
+N_ASKED = 4_000
 NDCG_DISCOUNTS = 1 / np.log2(np.arange(2, 7))
 
 
@@ -41,6 +47,16 @@ class QueryScores:
     precision_at_10: np.ndarray
     ndcg_at_5: np.ndarray
     n_without_relevant: int
+
+
+def asked(n_train: int, n_test: int) -> np.ndarray:
+    """Return the test documents that are queries, rising ints: all, or a sample that the numbers alone decide.
+
+    So every method and seed on the same documents asks the same ones.
+    """
+    if n_train <= FEW or n_train * n_test <= MOST or n_test <= N_ASKED:
+        return np.arange(n_test)
+    return np.sort(np.random.default_rng(n_test).choice(n_test, N_ASKED, replace=False))
 
 
 def search_by_example(

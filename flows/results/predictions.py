@@ -94,7 +94,8 @@ def tally(tables: Sequence["pyarrow.Table"], metric: str) -> SufficientStatistic
     column = (MEANS_SEVERAL if several else MEANS).get(metric)
     if column or (metric in ("accuracy", "micro_f1") and not several):
         values = [table[column].to_numpy() if column else is_right(table) for table in tables]
-        return mean_tally(np.mean(values, axis=0))
+        mean = np.mean(values, axis=0)
+        return mean_tally(mean[~np.isnan(mean)])  # of very many documents not all were asked as queries
     if several:
         return mean_of([indicator_tally(metric, *_indicators(table)) for table in tables])
     return mean_of([label_tally(metric, *labels(table)) for table in tables])
