@@ -26,6 +26,7 @@ RANKERS = PROJECT / "evaluation" / "rankers"
 VECTORS, PREDICTIONS = "file-vectors", "file-predictions"
 FILES = {VECTORS: "file_vectors", PREDICTIONS: "file_predictions"}
 JOIN = "join"  # two representations side by side (`tasks.joined`)
+ENSEMBLE = "ensemble"  # several tuned methods that decide together (`tasks.ensemble`)
 MANY = 40  # names, from which on the nearest alone are said
 
 
@@ -160,6 +161,11 @@ class Entry:
         return self.name == JOIN and self.path.parent == PROJECT / "tasks"
 
     @property
+    def is_ensemble(self) -> bool:
+        """Whether it stands for several methods that decide together."""
+        return self.name == ENSEMBLE and self.path.parent == PROJECT / "tasks"
+
+    @property
     def is_own(self) -> bool:
         """Whether it is a file of the user's, which is named by its path."""
         return self.module == str(self.path)
@@ -239,6 +245,8 @@ def method(name: str) -> Entry:
         return Entry(path.stem.replace("_", "-"), path, str(path))
     if name == JOIN:
         return Entry(name, PROJECT / "tasks" / "joined.py", f"{PACKAGE}.tasks.joined")
+    if name == ENSEMBLE:
+        return Entry(name, PROJECT / "tasks" / "ensemble.py", f"{PACKAGE}.tasks.ensemble")
     if name in FILES:
         return Entry(name, PROJECT / "tasks" / f"{FILES[name]}.py", f"{PACKAGE}.tasks.{FILES[name]}")
     return pick("method", name, methods())
@@ -277,6 +285,9 @@ def parse_method(text: str) -> tuple[str, dict[str, Any]]:
                 [],
                 [ast.keyword("first", both[0]), ast.keyword("second", both[1]), *call.keywords],
             )
+        if name.strip() == ENSEMBLE and isinstance(call, ast.Call) and call.args:
+            of = ", ".join(str(ast.get_source_segment(source, member)) for member in call.args)
+            call = ast.Call(call.func, [], [ast.keyword("of", ast.Constant(of)), *call.keywords])
         names = [keyword.arg for keyword in call.keywords] if isinstance(call, ast.Call) else []
         if not isinstance(call, ast.Call) or call.args or not names or None in names:
             raise InputError(rule)

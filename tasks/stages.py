@@ -30,6 +30,7 @@ STAGES = {
     "featurize": "Learn a representation and apply it to all documents.",
     "tune": "Choose parameters and the probe's C by cross-validation on training documents.",
     "evaluate": "Train the probe and score it on the test documents.",
+    "out_of_fold": "Score the training documents by probes that were trained without them, for ensembles.",
     "topics": "Find the first words of what was learned, and how coherent they are.",
     "senses": "Look up the clusters that share a word between them.",
     "values": "Count the values of the document vectors.",

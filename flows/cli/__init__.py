@@ -12,6 +12,7 @@ from textbench.flows.cli.compare import compare
 from textbench.flows.cli.curve import curve
 from textbench.flows.cli.doctor import doctor
 from textbench.flows.cli.down import down
+from textbench.flows.cli.ensemble import ensemble
 from textbench.flows.cli.export import export
 from textbench.flows.cli.fetch import fetch
 from textbench.flows.cli.forget import forget
@@ -48,6 +49,7 @@ COMMANDS = (
     run,
     curve,
     compare,
+    ensemble,
     claims,
     report,
     retrieve,

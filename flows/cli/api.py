@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, get_args
 
 from textbench.flows.cli.compare import entrants
 from textbench.flows.cli.list import dataset_entries, method_entries
@@ -47,7 +47,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from textbench.flows.explain.estimators import TextClassifier, TextFeatures
-    from textbench.flows.explain.frames import Curves, PairedTests, Rankings, Results, Verdicts
+    from textbench.flows.explain.frames import (
+        Curves,
+        EnsembleResults,
+        PairedTests,
+        Rankings,
+        Results,
+        Verdicts,
+    )
 
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
@@ -285,6 +292,45 @@ def compare(
     )
     tests = {name: pairs(place, name, group, metric) for name, group in sides.items()}
     return PairedTests(tests, ranking(tests))
+
+
+@_takes()
+def ensemble(
+    dataset: str,
+    methods: str | Iterable[str] = (),
+    *,
+    protocol: str = "honest",
+    home: Place | None = None,
+    tracking: bool | str | None = None,
+    progress: bool = True,
+) -> "EnsembleResults":
+    """Let finished runs on a data set decide together, as `textbench ensemble` does; return what became of it.
+
+    methods: those that were run and are to be members, by default all that were run alike. Weights are learned from
+    out-of-fold scores of training documents alone, and nothing is fitted again. Raises InputError for fewer than two
+    methods, for one that was not run, and CellError's reason where an ensemble could not be made.
+
+    >>> import textbench as tb
+    >>> texts = [f"{words} {n}" for n in range(20) for words in ("wheat harvest", "oil tanker")]
+    >>> _ = tb.run((texts, ["grain", "ship"] * 20), ["tfidf", "nb"], progress=False)
+    >>> tb.ensemble("data", progress=False).table()[["weights", "test"]]
+       weights  test
+    0   greedy   1.0
+    1    equal   1.0
+    2  stacked   1.0
+    """
+    from textbench.flows.explain.frames import EnsembleResults
+    from textbench.flows.plan.request import Protocol
+    from textbench.flows.results.ensembles import candidates, ensembles
+    from textbench.flows.run.sweep import run_sweep
+
+    catalogue.pick("protocol", protocol, dict.fromkeys(get_args(Protocol)))
+    place, tracker = _place_and_tracker(home, tracking)
+    given = candidates(place, dataset, _texts(methods), protocol)
+    rows = _computed(run_sweep, given.request, place, tracker, progress)
+    if errors := [str(row["error"]) for row in rows if row["error"]]:
+        raise InputError(f"the ensemble could not be made: {errors[0]}")
+    return EnsembleResults(ensembles(place, given, rows))
 
 
 @_takes()

@@ -76,6 +76,10 @@ class Model:
             raise InputError(
                 f"{run.row['method']} was read, not made here: there is no method to apply to new texts"
             )
+        if catalogue.method(asked["method"]).is_ensemble:
+            raise InputError(
+                f"{run.row['method']} is not one model: export a run of each member, and weigh their answers"
+            )
         is_classifier = asked["probe"] is None
         vectors, made, result = run.open_refitted() if refit else run.open_fitted()
         learned = {"featurizer": {}, "probe": load_arrays(result, "probe")}

@@ -15,9 +15,10 @@ from textbench.flows.plan.corpora import keep_numbers, told_apart
 from textbench.flows.referee.held import headlines, totals
 from textbench.flows.referee.ledger import LedgerEntry
 from textbench.flows.referee.measurement import Measurement
-from textbench.flows.results import learning_curves
+from textbench.flows.results import ensembles, learning_curves
 from textbench.flows.results.comparison import PairedTest, Ranking, in_words, pairs_table
 from textbench.flows.results.doubt import with_doubt
+from textbench.flows.results.ensembles import Ensembles
 from textbench.flows.results.index import Index
 from textbench.flows.results.leaderboard import IN_BOLD, MARKED, boards, figures
 from textbench.flows.results.ranking_tables import ranking_tables
@@ -374,3 +375,31 @@ def _figure(found: Measurement | None) -> str:
     if found.basis in ("seeds", "documents"):
         return f"{found.value:.2f}{half}"
     return f"{found.value:.2f} ({found.compared:+.2f}{half})"
+
+
+@dataclass(frozen=True, repr=False)
+class EnsembleResults(Displayed):
+    """Ensembles of finished runs on a data set: `found` holds the figures, in fractions."""
+
+    found: Ensembles
+
+    def table(self) -> "pd.DataFrame":
+        """Return a row for each way to weigh the members: its figures, and the test against the best member."""
+        import pandas as pd
+
+        return pd.DataFrame(ensembles.as_json(self.found)["ensembles"])
+
+    def members(self) -> "pd.DataFrame":
+        """Return a row for each member: its weights, its figures, and that of the ensemble without it."""
+        import pandas as pd
+
+        return pd.json_normalize(ensembles.as_json(self.found)["members"], sep="_")
+
+    def tables(self, *, is_terminal: bool) -> list[Table]:
+        """Return both as tables."""
+        return ensembles.tables(self.found)
+
+    @property
+    def verdict(self) -> str:
+        """Whether the ensemble is better than its best member, by more than chance."""
+        return self.found.verdict

@@ -36,6 +36,16 @@ class BaseCell:
         return f"{self.dataset} {self.method} seed {self.seed}"
 
 
+def member_stage(place: int, stage: str) -> str:
+    """Return the name that a stage of an ensemble's member has among the ensemble's: "02 tune" for the second."""
+    return f"{place:02} {stage}"
+
+
+def plain_stage(name: str) -> str:
+    """Return the stage that a name of `member_stage`, or a stage's own, stands for."""
+    return name.rpartition(" ")[2]
+
+
 def feature_stages(features: Reference) -> dict[str, Reference]:
     """Return the stages that make a method's features: what it shares with other methods is one of its own.
 

@@ -1,21 +1,23 @@
 """Cells: one data set, method, protocol and seed each, with the references of every artifact that makes its result."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from textbench.flows.plan import checks
-from textbench.flows.plan.base_cell import BaseCell, feature_stages
+from textbench.flows.plan.base_cell import BaseCell, feature_stages, member_stage
 from textbench.flows.plan.corpora import stored_identity, told_apart
-from textbench.flows.plan.request import Request, once
+from textbench.flows.plan.request import BenchmarkRequest, Request, once
 from textbench.tasks import (
     InputError,
     audit,
     catalogue,
+    ensemble,
     featurize,
     file_predictions,
     ingest,
     joined,
+    out_of_fold,
     predict,
     tune,
     vectorize,
@@ -26,6 +28,7 @@ from textbench.tasks.storage.store import Store
 
 PROBE = "linear-svm"
 OWN_RULE = "words"  # the token rule of the user's own documents
+SCORES = "out_of_fold"  # the stage that ensembles are made of, which is no part of what a result took
 
 
 @dataclass(frozen=True)
@@ -121,12 +124,25 @@ def _method(text: str) -> _Method:
         checks.check_file(entry)
     if entry.is_file:
         params = entry.load().pinned(params)
+    if entry.is_ensemble:
+        members = ensemble.members(params)
+        for method, rule in members:
+            _method(method)
+            _check_rule(rule)
+        return _Method(text, entry, params | {"of": ensemble.spelled(members)})
     if entry.is_join:
         joined.check(params)
         for name, own in joined.split(params).values():
             checks.check_parameters(catalogue.method(name), own)
     checks.check_parameters(entry, params)
     return _Method(text, entry, params)
+
+
+def _check_rule(rule: str | None) -> None:
+    from textbench.tasks.tokens import token_rule
+
+    if rule is not None:
+        token_rule(rule)
 
 
 def _check_methods(methods: Sequence[_Method]) -> None:
@@ -240,11 +256,15 @@ def _label(method: _Method) -> str:
         return titled(method.params)
     if method.entry.is_join:
         return joined.titled(method.params)
+    if method.entry.is_ensemble:
+        return ensemble.titled(method.params)
     return catalogue.spelled(method.entry.name, method.params)
 
 
 def _cell(request: Request, table: _Table, labels: Mapping[str, Any], seed: int) -> Cell:
     terms, method, name = table.terms, table.method, table.method.recipe_name
+    if method.entry.is_ensemble:
+        return _ensemble_cell(request, table, labels, seed)
     corpus, vectors = table.shared["ingest"], table.shared["vectorize"]
     is_searched = bool(request.trials or request.search_seconds)
     is_papers = terms.paper is not None and terms.paper == method.entry.constant("PAPER")
@@ -269,17 +289,56 @@ def _cell(request: Request, table: _Table, labels: Mapping[str, Any], seed: int)
         references |= feature_stages(featurize.reference(vectors, name, method.params, seed, labels))
     result = file_predictions if method.entry.name == catalogue.PREDICTIONS else predict
     references |= {"tune": choice, "evaluate": result.reference(corpus, vectors, choice)}
-    own = request.own if corpus.params.get("own") else None
+    if _keeps_scores(request) and result is predict:
+        references[SCORES] = out_of_fold.reference(references["evaluate"])
+    return _made(request, table, labels, seed, references)
+
+
+def _ensemble_cell(request: Request, table: _Table, labels: Mapping[str, Any], seed: int) -> Cell:
+    """Return the cell of an ensemble, whose stages are those of its members, each after its number, and its own."""
+    corpus, vectors = table.shared["ingest"], table.shared["vectorize"]
+    references = dict(table.shared)
+    results = []
+    for place, (text, rule) in enumerate(ensemble.members(table.method.params), start=1):
+        method = _method(text)
+        asked = replace(request, rule=rule) if rule else request
+        own = corpus if corpus.params.get("own") else None
+        terms = _terms(asked, None if own else table.terms.dataset, method, own)
+        member = _cell(asked, _table(asked, terms, method), labels, seed)
+        result = member.references["evaluate"]
+        stages = dict(member.references) | {SCORES: out_of_fold.reference(result)}
+        references |= {member_stage(place, stage): one for stage, one in stages.items() if stage != "audit"}
+        results.append(result)
+    chosen = ensemble.choice(corpus, vectors, table.method.params, results, seed, labels)
+    references |= {"tune": chosen, "evaluate": ensemble.reference(chosen, results)}
+    return _made(request, table, labels, seed, references)
+
+
+def _made(
+    request: Request,
+    table: _Table,
+    labels: Mapping[str, Any],
+    seed: int,
+    references: Mapping[str, Reference],
+) -> Cell:
+    """Return a cell with what asks for it alone."""
+    terms, method = table.terms, table.method
+    own = request.own if terms.corpus.params.get("own") else None
     alone = request.alone(
         datasets=[] if own else [terms.dataset],
-        methods=[catalogue.spelled(name, method.params)],
+        methods=[catalogue.spelled(method.recipe_name, method.params)],
         seeds=[seed],
         own=own,
         paper=terms.paper,
         labels=labels,
     )
-    probe = choice.params["probe"]
+    probe = references["tune"].params["probe"]
     return Cell(terms.dataset, table.label, request.protocol, seed, request.trials, references, probe, alone)
+
+
+def _keeps_scores(request: Request) -> bool:
+    """Tell whether out-of-fold scores are kept: of sweeps, but for those whose seconds are measured."""
+    return isinstance(request, BenchmarkRequest) and not request.no_scores and not request.timed
 
 
 def estimate(

@@ -232,6 +232,10 @@ class BenchmarkRequest(Request):
     fresh: Fresh = False
     time_limit: Annotated[float | None, Asked("Seconds a stage may take.", panel=RESOURCES, gt=0)] = None
     memory_limit: Annotated[float | None, Asked("Megabytes a stage may use.", panel=RESOURCES, gt=0)] = None
+    no_scores: Annotated[
+        bool,
+        Asked("Keep no out-of-fold scores, which ensembles are made of.", panel=RESOURCES, in_forms=False),
+    ] = False
 
 
 @dataclass(frozen=True)

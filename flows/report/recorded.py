@@ -191,7 +191,11 @@ def record(evidence: Evidence) -> int:
 
 def _is_ours(row: Mapping[str, Any]) -> bool:
     asked = row["request"]
-    is_method = catalogue.parse_method(row["method"])[0] in (*catalogue.methods(), catalogue.JOIN)
+    is_method = catalogue.parse_method(row["method"])[0] in (
+        *catalogue.methods(),
+        catalogue.JOIN,
+        catalogue.ENSEMBLE,
+    )
     others = (asked.get(name) for name in ("rule", "validation", "search_seconds"))
     return bool(published_name(row)) and is_method and not any(others)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from textbench.flows.tables.table import Table
-from textbench.tasks import InputError, catalogue, rankers
+from textbench.tasks import InputError, catalogue, ensemble, rankers
 from textbench.tasks.joined import PARTS
 
 SUPERVISED = "+"
@@ -43,6 +43,8 @@ def is_pretrained(method: str) -> bool:
         name, params = catalogue.parse_method(method)
         if name == catalogue.JOIN:
             return any(is_pretrained(params[part]) for part in PARTS)
+        if name == catalogue.ENSEMBLE:
+            return any(is_pretrained(member) for member, _ in ensemble.members(params))
         if (entry := catalogue.methods().get(name)) is not None:
             return entry.is_pretrained or params.get("word_vectors__trainer") == "file"
     return False

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from textbench.flows.plan.base_cell import BaseCell, feature_stages
-from textbench.flows.plan.cell import Cell
+from textbench.flows.plan.base_cell import BaseCell, feature_stages, plain_stage
+from textbench.flows.plan.cell import SCORES, Cell
 from textbench.tasks import catalogue, predict, score, text_vectors
 from textbench.tasks.storage.recipe import Reference
 from textbench.tasks.storage.store import Store
@@ -14,7 +14,9 @@ def result_row(cell: Cell, store: Store) -> dict[str, Any]:
     """Return a finished cell as a row: what it was, its metrics, seconds by stage and peak memory."""
     choice = store.open(cell.references["tune"])
     chosen = choice.json("choice")
-    used = {stage: reference for stage, reference in cell.references.items() if stage != "audit"}
+    used = {
+        stage: reference for stage, reference in cell.references.items() if stage not in ("audit", SCORES)
+    }
     features = predict.features_of(cell.references["vectorize"], choice)
     if features is not None:
         used |= feature_stages(features)
@@ -79,9 +81,20 @@ def empty_row(
 
 
 def spent(references: Mapping[str, Reference], store: Store) -> dict[str, Any]:
-    """Return what making these artifacts took: `seconds` by stage, and the highest `peak_mb`."""
-    metas = {stage: store.meta(reference) for stage, reference in references.items()}
+    """Return what making these artifacts took: `seconds` by stage, and the highest `peak_mb`.
+
+    What several members of an ensemble share counts once.
+    """
+    once = {reference.key: stage for stage, reference in reversed([*references.items()])}
+    metas = {
+        stage: store.meta(reference)
+        for stage, reference in references.items()
+        if once[reference.key] == stage
+    }
+    seconds: dict[str, float] = {}
+    for stage, meta in metas.items():
+        seconds[plain_stage(stage)] = seconds.get(plain_stage(stage), 0.0) + meta["seconds"]
     return {
-        "seconds": {stage: round(meta["seconds"], 3) for stage, meta in metas.items()},
+        "seconds": {stage: round(spent, 3) for stage, spent in seconds.items()},
         "peak_mb": round(max(meta["peak_mb"] for meta in metas.values()), 1),
     }

@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Any, Protocol
 
-from textbench.flows.plan.base_cell import BaseCell
+from textbench.flows.plan.base_cell import BaseCell, plain_stage
 from textbench.flows.run.scheduler import AnyCell, Scheduler
 from textbench.tasks import stages
 from textbench.tasks.storage import tracebacks
@@ -105,7 +105,7 @@ def execute(
                 computing[key] = (cell, stage)
                 log.info("%s: %s", cell.label, stage, extra={"cell": cell.key, "stage": stage})
             over = functools.partial(ended.put, key)
-            running[key] = runner.start(stage, reference, store, is_stored=is_stored, ended=over)
+            running[key] = runner.start(plain_stage(stage), reference, store, is_stored=is_stored, ended=over)
         elif running:
             key = ended.get()
             _note_end(computing.pop(key, None))

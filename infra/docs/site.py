@@ -40,6 +40,7 @@ NAV: list[tuple[str, Any]] = [
         ("Pretrained encoders", "how-to/encoders.md"),
         ("Vectors and predictions from elsewhere", "how-to/elsewhere.md"),
         ("Tuning", "how-to/tuning.md"),
+        ("Ensembles", "how-to/ensembles.md"),
         ("Every night", "how-to/nightly.md"),
         ("Several machines", "how-to/several-machines.md"),
         ("MLflow", "how-to/mlflow.md"),

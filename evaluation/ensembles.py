@@ -1,0 +1,268 @@
+"""Ensembles: how much each of several classifiers counts, learned from their out-of-fold scores.
+
+Scores of one classifier are made probabilities first (`Calibration`), so that those of several can be averaged.
+
+Sources: Caruana, Niculescu-Mizil, Crew, Ksikes, Ensemble Selection from Libraries of Models, ICML (2004); Wolpert,
+Stacked Generalization, Neural Networks 5 (1992); Genest, Zidek, Combining Probability Distributions, Statistical
+Science 1 (1986), section 3.3: the logarithmic pool; Platt, Probabilistic Outputs for Support Vector Machines (1999);
+Guo, Pleiss, Sun, Weinberger, On Calibration of Modern Neural Networks, ICML (2017), section 4.2.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+SCHEMES = ("greedy", "equal", "stacked")
+N_ROUNDS = 50  # of greedy selection
+FARTHEST = 30.0  # a log-odds beyond which a probability counts as certain
+BEYOND = 6e4  # a score that says that all training documents have a label, or none
+DECAY = 1e-3  # of stacking: how much weights are drawn towards equal ones
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Platt's sigmoid, or for one label a document its softmax: probabilities of scores times `slope` plus `offset`.
+
+    For one label a document the offset is 0, and 1 / slope is what Guo et al. call the temperature.
+    """
+
+    slope: float
+    offset: float
+    several_labels: bool
+
+    @classmethod
+    def fit(cls, scores: np.ndarray, indicator: np.ndarray, *, several_labels: bool) -> "Calibration":
+        """Return the calibration of maximum likelihood for scores of documents that the classifier was not trained on.
+
+        scores: floats (n_documents, n_labels), at least one document; indicator: bool of the same shape. Platt's
+        targets, (n + 1) / (n + 2) instead of 1, keep a perfect classifier finite.
+        """
+        from scipy.optimize import minimize, minimize_scalar
+
+        scores = scores.astype(np.float64)
+        if not several_labels:
+            spread = float(scores.std()) or 1.0
+            n = len(scores)
+            target = indicator * ((n + 1) / (n + 2) - 1 / ((n + 2) * scores.shape[1]))
+            target += 1 / ((n + 2) * scores.shape[1])
+
+            def softmax_loss(log_slope: float) -> float:
+                return -float(np.sum(target * _log_softmax(scores * np.exp(log_slope) / spread))) / n
+
+            found = minimize_scalar(
+                softmax_loss, bounds=(-5.0, 8.0), method="bounded", options={"xatol": 1e-3}
+            )
+            return cls(float(np.exp(found.x)) / spread, 0.0, False)
+        is_near = np.abs(scores) < BEYOND
+        near, positive = scores[is_near], indicator[is_near]
+        spread = float(near.std()) or 1.0
+        n_positive, n_negative = positive.sum(), (~positive).sum()
+        goal = np.where(positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
+
+        def loss(line: np.ndarray) -> tuple[float, np.ndarray]:
+            z = line[0] * near / spread + line[1]
+            gap = _sigmoid(z) - goal
+            value = np.mean(np.logaddexp(0, z) - goal * z)
+            return float(value), np.array([np.mean(gap * near) / spread, gap.mean()])
+
+        best = minimize(loss, np.array([1.0, 0.0]), jac=True, method="L-BFGS-B").x
+        return cls(float(best[0]) / spread, float(best[1]), True)
+
+    def log_odds(self, scores: np.ndarray) -> np.ndarray:
+        """Return float64 (n_documents, n_labels): log probabilities of one label, log-odds of each of several.
+
+        scores: floats (n_documents, n_labels).
+        """
+        z = np.clip(scores.astype(np.float64), -1e9, 1e9) * self.slope + self.offset
+        if self.several_labels:
+            return np.clip(z, -FARTHEST, FARTHEST)
+        return np.maximum(_log_softmax(z), -FARTHEST)
+
+    def probabilities(self, scores: np.ndarray) -> np.ndarray:
+        """Return probabilities (n_documents, n_labels) of scores, floats of that shape."""
+        return as_probabilities(self.log_odds(scores), several_labels=self.several_labels)
+
+
+@dataclass(frozen=True)
+class Weights:
+    """How much each member counts: `members` (n_members,), at least 0; by `scheme` of SCHEMES.
+
+    Greedy and equal weights sum to 1 and average probabilities; stacked ones weigh log probabilities, of several labels
+    log-odds, to which `offset` is added.
+    """
+
+    scheme: str
+    members: np.ndarray
+    offset: float = 0.0
+
+    def combine(self, log_odds: np.ndarray, *, several_labels: bool) -> np.ndarray:
+        """Return what all members together say, (n_documents, n_labels), in the terms of `Calibration.log_odds`.
+
+        log_odds: (n_members, n_documents, n_labels), of each member.
+        """
+        if self.scheme == "stacked":
+            z = np.tensordot(self.members, log_odds, axes=1) + self.offset
+            return z if several_labels else _log_softmax(z)
+        used = np.flatnonzero(self.members)
+        mean = sum(
+            self.members[one] * as_probabilities(log_odds[one], several_labels=several_labels) for one in used
+        )
+        tiny = np.exp(-FARTHEST)
+        if several_labels:
+            return np.log(np.maximum(mean, tiny)) - np.log(np.maximum(1 - mean, tiny))
+        return np.log(np.maximum(mean, tiny))
+
+
+def as_probabilities(log_odds: np.ndarray, *, several_labels: bool) -> np.ndarray:
+    """Return the probabilities, (n_documents, n_labels), whose `log_odds` are those of `Calibration.log_odds`."""
+    return _sigmoid(log_odds) if several_labels else np.exp(log_odds)
+
+
+def quality(log_odds: np.ndarray, indicator: np.ndarray, *, several_labels: bool) -> float:
+    """Return accuracy, or of several labels micro-F1 at log-odds of 0.
+
+    log_odds: floats (n_documents, n_labels); indicator: bool of the same shape.
+    """
+    if not several_labels:
+        return float(np.mean(indicator[np.arange(len(indicator)), log_odds.argmax(axis=1)]))
+    given = log_odds > 0
+    n_given = int(given.sum()) + int(indicator.sum())
+    return 2 * int((given & indicator).sum()) / n_given if n_given else 1.0
+
+
+def learn(scheme: str, log_odds: np.ndarray, indicator: np.ndarray, *, several_labels: bool) -> Weights:
+    """Return the weights of members, learned from what they say of documents that they were not trained on.
+
+    log_odds: (n_members, n_documents, n_labels); indicator: bool (n_documents, n_labels). ValueError for another
+    scheme.
+    """
+    if scheme not in SCHEMES:
+        raise ValueError(f"scheme must be one of {', '.join(SCHEMES)}; received {scheme!r}")
+    n_members = len(log_odds)
+    if scheme == "equal" or n_members == 1 or not len(indicator):
+        return Weights("equal" if scheme == "stacked" else scheme, np.full(n_members, 1 / n_members))
+    if scheme == "greedy":
+        return Weights(scheme, _greedy(log_odds, indicator, several_labels))
+    return _stacked(log_odds, indicator, several_labels)
+
+
+def cross_fitted(scheme: str, log_odds: np.ndarray, indicator: np.ndarray, *, several_labels: bool) -> float:
+    """Return the quality of documents that the weights were not learned from: two halves, each by the other's weights.
+
+    The arguments are those of `learn`: log_odds (n_members, n_documents, n_labels), indicator bool (n_documents,
+    n_labels). The halves are every second document.
+    """
+    found = np.empty(log_odds.shape[1:])
+    for half in (0, 1):
+        learned = learn(
+            scheme, log_odds[:, 1 - half :: 2], indicator[1 - half :: 2], several_labels=several_labels
+        )
+        found[half::2] = learned.combine(log_odds[:, half::2], several_labels=several_labels)
+    return quality(found, indicator, several_labels=several_labels)
+
+
+def _greedy(log_odds: np.ndarray, indicator: np.ndarray, several_labels: bool) -> np.ndarray:
+    """Return weights by greedy selection with replacement (Caruana et al. 2004, section 2): the best of N_ROUNDS.
+
+    log_odds: (n_members, n_documents, n_labels); indicator: bool (n_documents, n_labels). Of members that are equally
+    good the one with the smaller log loss is taken.
+    """
+    shares = [as_probabilities(one, several_labels=several_labels) for one in log_odds]
+    counts, total = np.zeros(len(shares)), np.zeros_like(shares[0])
+    best: tuple[tuple[float, float], np.ndarray] | None = None
+    for size in range(1, N_ROUNDS + 1):
+        tried = [_measured((total + one) / size, indicator, several_labels) for one in shares]
+        chosen = max(range(len(shares)), key=tried.__getitem__)
+        counts[chosen] += 1
+        total += shares[chosen]
+        if best is None or tried[chosen] > best[0]:
+            best = (tried[chosen], counts / size)
+    assert best is not None
+    return best[1]
+
+
+def _measured(mean: np.ndarray, indicator: np.ndarray, several_labels: bool) -> tuple[float, float]:
+    """Return the quality of mean probabilities, and the mean log probability of what is true.
+
+    mean: floats (n_documents, n_labels); indicator: bool of the same shape.
+    """
+    tiny = np.exp(-FARTHEST)
+    if several_labels:
+        score = quality(mean - 0.5, indicator, several_labels=True)
+        return score, float(np.mean(np.log(np.maximum(np.where(indicator, mean, 1 - mean), tiny))))
+    return quality(mean, indicator, several_labels=False), float(
+        np.mean(np.log(np.maximum(mean[indicator], tiny)))
+    )
+
+
+def _stacked(log_odds: np.ndarray, indicator: np.ndarray, several_labels: bool) -> Weights:
+    """Return weights of a logarithmic pool by maximum likelihood, drawn a little towards equal ones.
+
+    log_odds: (n_members, n_documents, n_labels); indicator: bool (n_documents, n_labels).
+    """
+    from scipy.optimize import minimize
+
+    n_members, n_documents = log_odds.shape[:2]
+    equal = np.full(n_members + several_labels, 1 / n_members)
+    if several_labels:
+        equal[-1] = 0.0
+
+    def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
+        z = np.tensordot(weights[:n_members], log_odds, axes=1)
+        if several_labels:
+            z += weights[-1]
+            value, gap = np.sum(np.logaddexp(0, z) - indicator * z), _sigmoid(z) - indicator
+        else:
+            log_p = _log_softmax(z)
+            value, gap = -np.sum(log_p[indicator]), np.exp(log_p) - indicator
+        slope = np.tensordot(log_odds, gap, axes=([1, 2], [0, 1])) / n_documents
+        slope = np.append(slope, gap.sum() / n_documents) if several_labels else slope
+        apart = weights - equal
+        return float(value / n_documents + DECAY * apart @ apart), slope + 2 * DECAY * apart
+
+    bounds = [(0.0, None)] * n_members + [(None, None)] * several_labels
+    best = minimize(loss, equal, jac=True, method="L-BFGS-B", bounds=bounds).x
+    return Weights("stacked", best[:n_members], float(best[-1]) if several_labels else 0.0)
+
+
+def without_each(
+    weights: Weights, log_odds: np.ndarray, indicator: np.ndarray, *, several_labels: bool
+) -> Sequence[float]:
+    """Return for each member the quality of the ensemble without it, the others' weights in proportion.
+
+    log_odds: (n_members, n_documents, n_labels); indicator: bool (n_documents, n_labels). It is that of the whole
+    ensemble where the member has no weight; 0 where it has all of it.
+    """
+    whole = quality(
+        weights.combine(log_odds, several_labels=several_labels), indicator, several_labels=several_labels
+    )
+    found = []
+    for member, weight in enumerate(weights.members):
+        left = weights.members.sum() - weight
+        if weight == 0 or left <= 0:
+            found.append(whole if weight == 0 else 0.0)
+            continue
+        others = np.where(np.arange(len(weights.members)) == member, 0.0, weights.members)
+        rest = Weights(weights.scheme, others * weights.members.sum() / left, weights.offset)
+        found.append(
+            quality(
+                rest.combine(log_odds, several_labels=several_labels),
+                indicator,
+                several_labels=several_labels,
+            )
+        )
+    return found
+
+
+def _log_softmax(z: np.ndarray) -> np.ndarray:
+    """Return the logarithm of the softmax of each row of z, (n_documents, n_labels)."""
+    shifted = z - z.max(axis=1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+
+
+def _sigmoid(z: np.ndarray) -> np.ndarray:
+    """Return 1 / (1 + exp(-z)), of z's shape, (n_documents, n_labels)."""
+    from scipy.special import expit
+
+    return expit(z)

@@ -1,0 +1,301 @@
+"""Ensembles of finished runs: who can be a member, who contributes what, and whether the whole is better by chance."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from textbench.evaluation.ensembles import SCHEMES
+from textbench.evaluation.metrics.multilabel import is_of_several_labels
+from textbench.flows.plan.cell import plan
+from textbench.flows.plan.corpora import choose_datasets
+from textbench.flows.plan.request import BenchmarkRequest, Request
+from textbench.flows.results.comparison import LEVEL, Entrant, PairedTest, pairs
+from textbench.flows.results.index import Index
+from textbench.flows.results.metric_names import heading, scale
+from textbench.flows.results.runs import command_to_run, is_whole
+from textbench.flows.results.summary import latest
+from textbench.flows.tables.table import Datum, Table, of_texts
+from textbench.tasks import InputError, catalogue, ensemble
+from textbench.tasks.storage.recipe import Reference
+from textbench.tasks.storage.store import Store
+from textbench.tasks.words import counted
+
+Row = Mapping[str, Any]
+# What all members were asked for alike.
+SHARED = ("protocol", "trials", "probe", "search_seconds", "paper", "validation")
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Finished runs that can decide together: by member, as `tasks.ensemble` spells it, its runs by seed.
+
+    `request` asks for their ensembles, one a way to weigh them, with the seeds that all members ran.
+    """
+
+    request: BenchmarkRequest
+    members: Mapping[str, Mapping[int, Row]]
+
+    @property
+    def seeds(self) -> Sequence[int]:
+        """The seeds that all members ran."""
+        return self.request.seeds
+
+
+def candidates(home: Path, dataset: str, methods: Sequence[str] = (), protocol: str = "honest") -> Candidates:
+    """Return the newest finished runs on a data set that an ensemble can be made of, or those of some methods.
+
+    All were tuned alike: of several ways the one that most methods were. Runs of code that has changed since are left
+    out, for their features would be made again. Raises InputError for fewer than two methods, and for one that was not
+    run, with the command that does.
+    """
+    every = Index(home).rows()
+    dataset = choose_datasets(every, [dataset])[0]
+    rows = [
+        row
+        for row in every
+        if row["dataset"] == dataset and row["protocol"] == protocol and is_whole(row) and _may_decide(row)
+    ]
+    if missing := [name for name in methods if name not in {row["method"] for row in rows}]:
+        raise InputError(
+            f"{missing[0]} has not been run on {dataset} under the {protocol} protocol; run it with: "
+            f"{command_to_run([dataset], [missing[0]], every, protocol)}"
+        )
+    alike: dict[str, dict[str, dict[int, Row]]] = {}
+    for row in latest(rows):
+        if (not methods or row["method"] in methods) and _is_current(row):
+            of_way = alike.setdefault(json.dumps({name: row["request"].get(name) for name in SHARED}), {})
+            of_way.setdefault(_member_name(row), {})[row["seed"]] = row
+    found = max(alike.values(), key=len, default={})
+    seeds = _seeds_of_most(found)
+    found = {name: found[name] for name in sorted(found) if set(seeds) <= found[name].keys()}
+    if len(found) < 2:
+        raise InputError(
+            f"an ensemble needs at least two methods that were run alike on {dataset} under the {protocol} protocol, "
+            f"got {', '.join(found) or 'none'}; run some with: "
+            f"{command_to_run([dataset], ['tfidf', 'nb-svm'], every, protocol)}"
+        )
+    asked = next(iter(next(iter(found.values())).values()))["request"]
+    of = ", ".join(found)
+    ways = [catalogue.spelled(catalogue.ENSEMBLE, {"of": of} | _weights(way)) for way in SCHEMES]
+    request = Request(**asked | {"methods": ways, "seeds": seeds, "rule": None})
+    return Candidates(BenchmarkRequest(**{**vars(request), "name": "ensemble"}), found)
+
+
+def _weights(scheme: str) -> dict[str, str]:
+    return {} if scheme == SCHEMES[0] else {"weights": scheme}
+
+
+def _may_decide(row: Row) -> bool:
+    """Tell whether a run is of a method of the catalogue, whose out-of-fold scores can be made."""
+    try:
+        entry = catalogue.method(catalogue.parse_method(row["method"])[0])
+    except InputError:
+        return False
+    return not (entry.is_file or entry.is_own or entry.is_ensemble)
+
+
+def _member_name(row: Row) -> str:
+    rule = row["request"].get("rule")
+    return ensemble.spelled([(row["method"], rule)])
+
+
+def _is_current(row: Row) -> bool:
+    try:
+        return plan(Request(**row["request"]))[0].key == row["key"]
+    except InputError:
+        return False
+
+
+def _seeds_of_most(found: Mapping[str, Mapping[int, Row]]) -> list[int]:
+    """Return the seeds that all those share who ran the seed that most ran, the lowest of several such."""
+    counts: dict[int, int] = {}
+    for seed in (seed for runs in found.values() for seed in runs):
+        counts[seed] = counts.get(seed, 0) + 1
+    if not counts:
+        return [0]
+    first = min(counts, key=lambda seed: (-counts[seed], seed))
+    return sorted(set.intersection(*(set(runs) for runs in found.values() if first in runs)))
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """A member: its weight by way to weigh, and in fractions its quality out of fold, alone and of the rest without it.
+
+    `without` is that of greedy selection. `test` is its test figure.
+    """
+
+    member: str
+    weights: Mapping[str, float]
+    quality: float
+    without: float
+    test: float
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to weigh the members: quality out of fold, of documents the weights were not learned from, and on test.
+
+    `against` is the paired test against the best member, None where it is that member.
+    """
+
+    scheme: str
+    method: str
+    cross_fitted: float
+    test: float
+    against: PairedTest | None
+
+
+@dataclass(frozen=True)
+class Ensembles:
+    """The ensembles of some runs on one data set: means over the seeds. `best` is the member that is best out of fold.
+
+    `chosen` is the way to weigh that is best on training documents that its weights were not learned from.
+    """
+
+    dataset: str
+    metric: str
+    seeds: Sequence[int]
+    best: Contribution
+    members: Sequence[Contribution]
+    ways: Sequence[Way]
+
+    @property
+    def chosen(self) -> Way:
+        """The way that training documents speak for, of equals the first of SCHEMES."""
+        return max(self.ways, key=lambda way: round(way.cross_fitted, 6))
+
+    @property
+    def verdict(self) -> str:
+        """Whether the ensemble is better than its best member, by more than chance."""
+        way, factor = self.chosen, scale(self.metric)
+        head = (
+            f"{self.dataset}: training documents choose {way.scheme} weights and {self.best.member} as the best "
+            f"member. {heading(self.metric)} of the ensemble is {factor * way.test:.2f}, of that member "
+            f"{factor * self.best.test:.2f}"
+        )
+        if way.against is None:
+            return f"{head}."
+        gap, p = way.against.difference, way.against.p
+        span = f"{factor * gap.value:+.2f}, 95 % interval {factor * gap.low:+.2f} .. {factor * gap.high:+.2f}"
+        if p >= LEVEL:
+            return f"{head} ({span}): no more than chance explains (p = {p:.2g})."
+        better = "better" if gap.value > 0 else "worse"
+        return f"{head} ({span}): {better} by more than chance (p = {p:.2g})."
+
+
+def ensembles(home: Path, given: Candidates, rows: Sequence[Row]) -> Ensembles:
+    """Return what became of the ensembles, whose finished `rows` have a key each."""
+    recorded = {row["key"]: row for row in Index(home).rows()}
+    rows = [recorded[row["key"]] for row in rows]
+    metric = "micro_f1" if is_of_several_labels(rows[0]["metrics"]) else "accuracy"
+    by_way = {way: [row for row in rows if _scheme(row) == way] for way in SCHEMES}
+    store = Store(home / "store")
+    told = {
+        way: [store.open(_choice(store, row)).json("ensemble") for row in own] for way, own in by_way.items()
+    }
+    members = [
+        Contribution(
+            member=name,
+            weights={way: _mean(one["members"][place]["weight"] for one in told[way]) for way in SCHEMES},
+            quality=_mean(one["members"][place]["quality"] for one in told["greedy"]),
+            without=_mean(one["members"][place]["without"] for one in told["greedy"]),
+            test=_mean(given.members[name][seed]["metrics"][metric] for seed in given.seeds),
+        )
+        for place, name in enumerate(given.members)
+    ]
+    best = max(members, key=lambda one: one.quality)
+    alone = Entrant(best.member, {seed: given.members[best.member][seed] for seed in given.seeds})
+    ways = []
+    for way, own in by_way.items():
+        together = Entrant(f"ensemble, {way}", {row["seed"]: row for row in own})
+        tested = pairs(home, str(own[0]["dataset"]), [together, alone], metric)
+        score = _mean(one["cross_fitted"] for one in told[way])
+        test = _mean(row["metrics"][metric] for row in own)
+        ways.append(Way(way, str(own[0]["method"]), score, test, tested[0]))
+    return Ensembles(str(rows[0]["dataset"]), metric, given.seeds, best, members, ways)
+
+
+def _scheme(row: Row) -> str:
+    return ensemble.scheme_of(catalogue.parse_method(row["request"]["methods"][0])[1])
+
+
+def _choice(store: Store, row: Row) -> Reference:
+    cell = plan(Request(**row["request"]))[0]
+    return cell.references["tune"]
+
+
+def _mean(values: Any) -> float:
+    listed = list(values)
+    return math.fsum(listed) / len(listed)
+
+
+def tables(found: Ensembles) -> list[Table]:
+    """Return the ways to weigh and what each member contributes as tables."""
+    factor, name = scale(found.metric), heading(found.metric)
+    ways: list[list[str | Datum]] = [
+        [
+            Datum(way.scheme, mark="chosen" if way is found.chosen else "", is_strong=way is found.chosen),
+            f"{factor * way.cross_fitted:.2f}",
+            f"{factor * way.test:.2f}",
+            "" if way.against is None else f"{factor * way.against.difference.value:+.2f}",
+            "" if way.against is None else f"{way.against.p:.2g}",
+        ]
+        for way in found.ways
+    ]
+    seeds = counted(len(found.seeds), "seed")
+    note = (
+        "Training: out-of-fold scores of training documents, each half weighed by what the other half says. Gain "
+        f"and p: against {found.best.member}, the member that is best out of fold, by paired bootstrap over test "
+        "documents. "
+        f"{seeds}. Nothing was fitted again."
+    )
+    title = f"{found.dataset}, ensembles of {counted(len(found.members), 'method')}, {name}"
+    first = of_texts(title, ("weights", "training", "test", "gain", "p"), ways, note)
+    order = sorted(found.members, key=lambda one: (-one.weights["greedy"], -one.quality))
+    rows = [
+        [
+            one.member,
+            *(f"{one.weights[way]:.2f}" for way in SCHEMES),
+            f"{factor * one.quality:.2f}",
+            f"{factor * one.without:.2f}",
+            f"{factor * one.test:.2f}",
+        ]
+        for one in order
+    ]
+    note = (
+        "Weights: greedy and equal ones sum to 1 and average probabilities, stacked ones weigh log probabilities. "
+        "Alone: the member's out-of-fold figure. Without: that of greedy weights when it is left out."
+    )
+    second = of_texts("Who contributes what", ("member", *SCHEMES, "alone", "without", "test"), rows, note)
+    return [first, second]
+
+
+def as_json(found: Ensembles) -> dict[str, Any]:
+    """Return everything as JSON values."""
+    return {
+        "dataset": found.dataset,
+        "metric": found.metric,
+        "seeds": list(found.seeds),
+        "chosen": found.chosen.scheme,
+        "best_member": found.best.member,
+        "verdict": found.verdict,
+        "ensembles": [
+            {
+                "weights": way.scheme,
+                "method": way.method,
+                "cross_fitted": way.cross_fitted,
+                "test": way.test,
+                "gain": way.against and way.against.difference.value,
+                "p": way.against and way.against.p,
+            }
+            for way in found.ways
+        ],
+        "members": [
+            {"member": one.member, "weights": dict(one.weights), "out_of_fold": one.quality,
+             "without": one.without, "test": one.test}
+            for one in found.members
+        ],
+    }  # fmt: skip

@@ -1,0 +1,264 @@
+"""Several tuned methods that decide together: `ensemble(tfidf, nb-svm, lsi@letters)`, each by its probabilities.
+
+What each counts is learned from out-of-fold scores, of training documents alone, and nothing is fitted again. A member
+is a method of the catalogue, and after an @ maybe a token rule. `weights` are greedy (the default), equal or stacked.
+"""
+
+import ast
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from textbench.tasks import InputError, catalogue, out_of_fold
+from textbench.tasks.storage.recipe import Reference, refer
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from textbench.tasks.storage.store import Artifact, Job
+
+INPUT = "texts"
+ROLE = "classifier"
+SCHEMES = ("greedy", "equal", "stacked")  # those of `evaluation.ensembles`, which imports numpy
+RULE = "@"
+N_TOP = 5
+
+
+def members(params: Mapping[str, Any]) -> list[tuple[str, str | None]]:
+    """Return the methods that decide, as people write them, each with its token rule, None for the data set's.
+
+    Raises InputError for fewer than two, one named twice, what has no out-of-fold scores, and unknown parameters.
+    """
+    unknown = params.keys() - {"of", "weights"}
+    if unknown or not isinstance(params.get("of"), str):
+        raise InputError(
+            f"{catalogue.ENSEMBLE} takes methods, as in ensemble(tfidf, nb-svm), and weights; got "
+            f"{', '.join(params) or 'nothing'}"
+        )
+    scheme_of(params)
+    found = [_member(text) for text in _parted(params["of"])]
+    if len(found) < 2:
+        raise InputError(f"an ensemble needs at least two members, got {len(found)}")
+    if twice := next((one for one in found if found.count(one) > 1), None):
+        raise InputError(f"a member of an ensemble counts as often as is best, got {spelled([twice])} twice")
+    return found
+
+
+def scheme_of(params: Mapping[str, Any]) -> str:
+    """Return how members are weighed. Raises InputError for what is none of SCHEMES."""
+    scheme = params.get("weights", SCHEMES[0])
+    return str(catalogue.pick("way to weigh members", str(scheme), {name: name for name in SCHEMES}))
+
+
+def spelled(found: Sequence[tuple[str, str | None]]) -> str:
+    """Return members as `members` reads them."""
+    return ", ".join(f"{method}{RULE}{rule}" if rule else method for method, rule in found)
+
+
+def titled(params: Mapping[str, Any]) -> str:
+    """Return an ensemble as people write it."""
+    scheme = scheme_of(params)
+    others = [] if scheme == SCHEMES[0] else [f"weights={scheme!r}"]
+    return f"{catalogue.ENSEMBLE}({', '.join([params['of'], *others])})"
+
+
+def _parted(text: str) -> list[str]:
+    """Return what commas outside parentheses part."""
+    try:
+        call = ast.parse(f"f({text})", mode="eval").body
+    except SyntaxError as error:
+        raise InputError(f"an ensemble is of methods, as in ensemble(tfidf, nb-svm), got {text!r}") from error
+    assert isinstance(call, ast.Call)
+    return [ast.get_source_segment(f"f({text})", one) or "" for one in call.args]
+
+
+def _member(text: str) -> tuple[str, str | None]:
+    method, at, rule = text.rpartition(RULE) if RULE in text.rpartition(")")[2] else (text, "", "")
+    name, params = catalogue.parse_method(method)
+    entry = catalogue.method(name)
+    if entry.is_file or entry.is_ensemble or entry.is_own:
+        raise InputError(f"a member of an ensemble is a method of the catalogue, got {name}")
+    plain = method if entry.is_join else catalogue.spelled(name, params)
+    return plain, (rule if at else None)
+
+
+def choice(
+    corpus: Reference,
+    vectors: Reference,
+    params: Mapping[str, Any],
+    results: Sequence[Reference],
+    seed: int,
+    labels: Mapping[str, Any],
+) -> Reference:
+    """Return the artifact with the weights of the members, whose `results` are those of `tasks.predict`.
+
+    choice.json as `tasks.tune` writes it, `values` the members' weights; ensemble.json: of each member its name,
+    calibration, weight, quality, and that of the ensemble without it; scores.npy and documents.npy: the ensemble's
+    out-of-fold scores, in the form of `tasks.out_of_fold`.
+    """
+    recipe = {"method": catalogue.ENSEMBLE, "fixed": dict(params), "seed": seed, "trials": 0, "probe": None}
+    recipe |= {"labels": dict(labels), "validation": {}, "search_seconds": None}
+    inputs = {"corpus": corpus, "vectors": vectors}
+    inputs |= {_input(place): out_of_fold.reference(result) for place, result in enumerate(results)}
+    return refer("textbench.tasks.ensemble:choose", recipe, inputs, stage="tune")
+
+
+def reference(chosen: Reference, results: Sequence[Reference]) -> Reference:
+    """Return the result artifact of an ensemble; its files are those of `tasks.predict.reference` without a probe's.
+
+    Scores are log probabilities, of several labels log-odds.
+    """
+    params = {key: chosen.params[key] for key in ("method", "seed", "probe", "labels")}
+    inputs = {"corpus": chosen.inputs["corpus"], "vectors": chosen.inputs["vectors"], "choice": chosen}
+    inputs |= {_input(place): result for place, result in enumerate(results)}
+    return refer("textbench.tasks.ensemble:compute", params, inputs, stage="evaluate")
+
+
+def _input(place: int) -> str:
+    return f"member_{place + 1:02}"
+
+
+def _members_of(job: "Job") -> "list[Artifact]":
+    return [job.open(name) for name in sorted(job.inputs) if name.startswith("member_")]
+
+
+def choose(job: "Job") -> None:
+    """Calibrate the members and learn their weights, from out-of-fold scores.
+
+    Raises ValueError where these are of other documents or of none.
+    """
+    import numpy as np
+
+    from textbench.evaluation.ensembles import Calibration, cross_fitted, learn, quality, without_each
+    from textbench.tasks.corpus import read_targets
+
+    scheme, names = scheme_of(job.params["fixed"]), _names(job.params["fixed"])
+    given = _members_of(job)
+    documents = given[0].array("documents")
+    if any(not np.array_equal(one.array("documents"), documents) for one in given):
+        raise ValueError("the members' out-of-fold scores must be of the same training documents")
+    if not len(documents):
+        raise ValueError("an ensemble needs out-of-fold scores, and of one training document there are none")
+    targets = read_targets(job.open("corpus"), "train")[documents]
+    several = targets.ndim == 2
+    read = [one.array("scores").astype(np.float64) for one in given]
+    indicator = _indicator(targets, read[0].shape[1])
+    lines = [Calibration.fit(scores, indicator, several_labels=several) for scores in read]
+    log_odds = np.stack([line.log_odds(scores) for line, scores in zip(lines, read, strict=True)])
+    weights = learn(scheme, log_odds, indicator, several_labels=several)
+    combined = weights.combine(log_odds, several_labels=several)
+    apart = without_each(weights, log_odds, indicator, several_labels=several)
+    about = [
+        {
+            "member": name,
+            "weight": float(weight),
+            "quality": quality(one, indicator, several_labels=several),
+            "without": without,
+            "slope": line.slope,
+            "offset": line.offset,
+        }
+        for name, weight, one, without, line in zip(
+            names, weights.members, log_odds, apart, lines, strict=True
+        )
+    ]
+    whole = quality(combined, indicator, several_labels=several)
+    score = cross_fitted(scheme, log_odds, indicator, several_labels=several)
+    job.save_json(
+        "ensemble",
+        {"scheme": weights.scheme, "offset": weights.offset, "several_labels": several, "quality": whole,
+         "cross_fitted": score, "n_documents": len(documents), "members": about},
+    )  # fmt: skip
+    job.save_array("scores", combined.astype(np.float32))
+    job.save_array("documents", documents)
+    values = {
+        name: round(float(weight), 3) for name, weight in zip(names, weights.members, strict=True) if weight
+    }
+    found = {"params": job.params["fixed"], "values": values, "settings": {}, "C": None, "on_border": []}
+    job.save_json("choice", found | {"score": score, "n_folds": 0, "trials": [], "space": {}})
+
+
+def _names(params: Mapping[str, Any]) -> list[str]:
+    return [spelled([one]) for one in members(params)]
+
+
+def _indicator(targets: Any, n_labels: int) -> "np.ndarray":
+    import numpy as np
+
+    if targets.ndim == 2:
+        from textbench.evaluation.probes.linear import dense_indicator
+
+        return dense_indicator(targets)
+    return targets[:, None] == np.arange(n_labels)
+
+
+def weights_of(about: Mapping[str, Any]) -> Any:
+    """Return the weights (`evaluation.ensembles.Weights`) and calibrations that ensemble.json describes."""
+    import numpy as np
+
+    from textbench.evaluation.ensembles import Calibration, Weights
+
+    several = about["several_labels"]
+    lines = [Calibration(one["slope"], one["offset"], several) for one in about["members"]]
+    counts = np.array([one["weight"] for one in about["members"]])
+    return Weights(about["scheme"], counts, about["offset"]), lines
+
+
+def compute(job: "Job") -> None:
+    """Combine what the members say of the test documents, and write what metrics are computed from."""
+    import numpy as np
+    from scipy.sparse import csr_matrix
+
+    from textbench.evaluation.metrics.label_ranking import label_ranking_average_precision, precision_at_k
+    from textbench.evaluation.metrics.multilabel import per_label
+    from textbench.evaluation.metrics.single_label import per_class
+    from textbench.tasks.corpus import label_lists, read_ids, read_targets
+    from textbench.tasks.predict import margin
+
+    corpus, chosen = job.open("corpus"), job.open("choice")
+    about = chosen.json("ensemble")
+    weights, lines = weights_of(about)
+    names, targets = corpus.json("corpus")["target_names"], read_targets(corpus, "test")
+    with job.timed("predict"):
+        log_odds = np.stack(
+            [line.log_odds(one.array("scores")) for line, one in zip(lines, _members_of(job), strict=True)]
+        )
+        scores = weights.combine(log_odds, several_labels=about["several_labels"])
+    ids = read_ids(corpus, "test")
+    columns: dict[str, Any] = {"document": range(len(scores))} | ({} if ids is None else {"id": ids})
+    if targets.ndim == 1:
+        predicted = scores.argmax(axis=1)
+        columns |= {"target": targets, "predicted": predicted, "margin": margin(scores)}
+        job.save_json("per_class", per_class(targets, predicted, names))
+    else:
+        thresholds = _thresholds(job, chosen)
+        job.save_array("thresholds", thresholds)
+        decisions = csr_matrix((scores > thresholds).astype(np.int8))
+        top = (-scores).argsort(axis=1, kind="stable")[:, :N_TOP]
+        columns |= {
+            "target": label_lists(targets),
+            "predicted": label_lists(decisions),
+            "top": list(top),
+            "top_scores": [row[labels] for row, labels in zip(scores, top, strict=True)],
+            "precision_at_1": precision_at_k(targets, scores, 1),
+            "label_ranking_average_precision": label_ranking_average_precision(targets, scores),
+        }
+        job.save_json("per_class", per_label(targets, decisions, names, thresholds))
+    job.save_array("scores", scores)
+    job.save_table("predictions", columns)
+
+
+def _thresholds(job: "Job", chosen: "Artifact") -> "np.ndarray":
+    """Return the threshold of each label with the best F1 out of fold; 0 for labels of fewer than three documents."""
+    import numpy as np
+
+    from textbench.evaluation.probes.tuning import best_threshold
+    from textbench.tasks.corpus import read_targets
+
+    scores = chosen.array("scores").astype(np.float64)
+    targets = read_targets(job.open("corpus"), "train")[chosen.array("documents")]
+    indicator = _indicator(targets, scores.shape[1])
+    return np.array(
+        [
+            best_threshold(scores[:, label], positive) if positive.sum() >= 3 else 0.0
+            for label, positive in enumerate(indicator.T)
+        ]
+    )

@@ -1,0 +1,67 @@
+"""Out-of-fold scores of a tuned method: what its classifier says of training documents that it was not trained on.
+
+The folds are those on which C was chosen; the classifier has the chosen settings. What was learned without labels is
+that of the run: its documents are all training documents.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from textbench.tasks import featurize, predict
+from textbench.tasks.labels import chosen_rows, held_out, labelled
+from textbench.tasks.storage.recipe import Reference, refer
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from textbench.tasks.storage.store import Job
+
+
+def reference(result: Reference) -> Reference:
+    """Return the artifact of a result's out-of-fold scores.
+
+    Files: scores.npy, decision values (n_scored, n_labels), float16 where that loses nothing and else float32;
+    documents.npy, which training documents these are of, int32 (n_scored,); rounding.json: the type, the largest error
+    of rounding and how many documents it gives another highest label. Of a corpus with validation documents of its own
+    these alone are scored; of a single training document none is.
+    """
+    choice = result.inputs["choice"]
+    folds = {
+        key: value for key, value in choice.params["validation"].items() if key in ("n_folds", "held_out")
+    }
+    params = {key: choice.params[key] for key in ("method", "seed", "probe", "labels")} | {
+        "validation": folds
+    }
+    inputs = {name: result.inputs[name] for name in ("corpus", "vectors", "choice")}
+    return refer("textbench.tasks.out_of_fold:compute", params, inputs, predict.uses(choice))
+
+
+def compute(job: "Job") -> None:
+    """Train the classifier once a fold, and write what it says of the fold's documents."""
+    import numpy as np
+
+    from textbench.evaluation.probes.folds import folds_of
+    from textbench.evaluation.probes.out_of_fold import out_of_fold_scores, rounded
+
+    documents, build = predict.training(job)
+    targets, rows = labelled(job)
+    names = job.open("corpus").json("corpus")["target_names"]
+    known = chosen_rows(documents("train"), rows)
+    arguments = {"n_folds": 3} | job.params["validation"]
+    if (validation := held_out(job, rows)) is not None:
+        arguments["held_out"] = validation
+    folds = folds_of(known, targets, arguments["n_folds"], job.params["seed"], arguments.get("held_out"))
+    features = predict.features_of(job.inputs["vectors"], job.open("choice"))
+    made = featurize.in_folds(job, features) if features and "labels" in features.params else known
+
+    def spread(decisions: "np.ndarray", classes: "np.ndarray") -> Any:
+        return decisions if targets.ndim == 2 else predict.every_class(decisions, classes, len(names))
+
+    scores, scored = np.empty((0, len(names))), np.empty(0, dtype=np.int32)
+    if folds:
+        scores, scored = out_of_fold_scores(made, targets, build, folds, spread)
+    kept, error, changed = rounded(scores)
+    job.save_array("scores", kept)
+    job.save_array("documents", (scored if rows is None else rows[scored]).astype(np.int32))
+    job.save_json(
+        "rounding", {"dtype": str(kept.dtype), "largest_error": error, "highest_label_changed": changed}
+    )

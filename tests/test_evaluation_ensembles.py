@@ -1,0 +1,136 @@
+"""Ensembles: calibration against known odds, weights by hand and in limiting cases, scores out of fold and rounded."""
+
+import numpy as np
+import pytest
+from scipy.special import expit, log_softmax
+
+from textbench.evaluation import ensembles
+from textbench.evaluation.ensembles import SCHEMES, Calibration, Weights, learn, quality
+from textbench.evaluation.probes.folds import folds_of
+from textbench.evaluation.probes.out_of_fold import out_of_fold_scores, rounded
+
+ONE = {"several_labels": False}
+SEVERAL = {"several_labels": True}
+RNG = np.random.default_rng(0)
+TARGETS = RNG.integers(3, size=400)
+INDICATOR = TARGETS[:, None] == np.arange(3)
+
+
+def noisy(seed: int, noise: float) -> np.ndarray:
+    """Scores of three classes: 1 for the right one, and noise."""
+    return INDICATOR + np.random.default_rng(seed).normal(0, noise, INDICATOR.shape)
+
+
+def odds(scores: np.ndarray) -> np.ndarray:
+    return Calibration.fit(scores, INDICATOR, **ONE).log_odds(scores)
+
+
+def test_platt_finds_the_line_by_which_labels_were_drawn() -> None:
+    rng = np.random.default_rng(1)
+    scores = rng.normal(size=(20_000, 2))
+    drawn = rng.random(scores.shape) < expit(3 * scores - 1)
+    found = Calibration.fit(scores, drawn, **SEVERAL)
+    assert (found.slope, found.offset) == pytest.approx((3, -1), abs=0.1)
+    certain = np.column_stack([scores, np.full(len(scores), -1e6)])
+    with_none = np.column_stack([drawn, np.zeros(len(scores), bool)])
+    assert Calibration.fit(certain, with_none, **SEVERAL).slope == pytest.approx(found.slope, rel=0.01)
+
+
+def test_temperature_finds_the_scale_by_which_classes_were_drawn() -> None:
+    rng = np.random.default_rng(2)
+    logits = rng.normal(0, 2, size=(20_000, 4))
+    drawn = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    found = Calibration.fit(logits / 5, drawn[:, None] == np.arange(4), **ONE)
+    assert found.slope == pytest.approx(5, rel=0.05)
+    np.testing.assert_allclose(found.probabilities(logits / 5).sum(axis=1), 1, rtol=1e-6)
+
+
+def test_probabilities_do_not_depend_on_the_scale_of_scores_and_a_perfect_classifier_stays_finite() -> None:
+    scores = noisy(3, 0.8)
+    np.testing.assert_allclose(odds(scores), odds(1000 * scores), atol=0.01)
+    assert np.isfinite(odds(INDICATOR.astype(float))).all()
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_members_that_are_alike_say_together_what_one_says(scheme: str) -> None:
+    one = odds(noisy(4, 0.8))
+    weights = learn(scheme, np.stack([one, one]), INDICATOR, **ONE)
+    together = weights.combine(np.stack([one, one]), **ONE)
+    assert quality(together, INDICATOR, **ONE) == quality(one, INDICATOR, **ONE)
+    if scheme == "equal":
+        np.testing.assert_allclose(together, one, atol=1e-9)
+
+
+def test_greedy_selection_is_no_worse_than_any_member_and_passes_over_noise() -> None:
+    every = np.stack([odds(noisy(seed, noise)) for seed, noise in ((5, 0.7), (6, 0.7), (7, 50.0))])
+    weights = learn("greedy", every, INDICATOR, **ONE)
+    found = quality(weights.combine(every, **ONE), INDICATOR, **ONE)
+    assert found >= max(quality(one, INDICATOR, **ONE) for one in every)
+    assert weights.members.sum() == pytest.approx(1) and weights.members[2] < 0.1
+    apart = ensembles.without_each(weights, every, INDICATOR, **ONE)
+    assert len(apart) == 3 and apart[0] < found
+
+
+def test_greedy_selection_by_hand() -> None:
+    """Each member alone is right twice of three, both together, equally, always."""
+    right = np.eye(2, dtype=bool)[[0, 1, 1]]
+    first = np.log([[0.9, 0.1], [0.1, 0.9], [0.55, 0.45]])
+    second = np.log([[0.45, 0.55], [0.1, 0.9], [0.1, 0.9]])
+    weights = learn("greedy", np.stack([first, second]), right, **ONE)
+    assert quality(weights.combine(np.stack([first, second]), **ONE), right, **ONE) == 1
+    assert weights.members == pytest.approx([0.5, 0.5])
+
+
+def test_a_logarithmic_pool_multiplies_odds() -> None:
+    """Genest and Zidek, section 3.3: weights 1 and 1 multiply probabilities, and of several labels add log-odds."""
+    every = np.stack([odds(noisy(8, 1.0)), odds(noisy(9, 1.0))])
+    both = Weights("stacked", np.ones(2))
+    np.testing.assert_allclose(both.combine(every, **ONE), log_softmax(every.sum(axis=0), axis=1))
+    np.testing.assert_allclose(both.combine(every, **SEVERAL), every.sum(axis=0))
+
+
+def test_weights_judged_by_the_other_half_are_not_flattered() -> None:
+    noise = np.random.default_rng(10).normal(size=(12, *INDICATOR.shape))
+    every = np.stack([log_softmax(one, axis=1) for one in noise])
+    weights = learn("greedy", every, INDICATOR, **ONE)
+    flattered = quality(weights.combine(every, **ONE), INDICATOR, **ONE)
+    assert flattered > ensembles.cross_fitted("greedy", every, INDICATOR, **ONE) + 0.02
+
+
+def test_an_unknown_scheme_is_refused() -> None:
+    with pytest.raises(ValueError, match="scheme must be one of greedy, equal, stacked; received 'best'"):
+        learn("best", np.zeros((2, 3, 2)), np.eye(3, 2, dtype=bool), **ONE)
+
+
+class Remembers:
+    """A classifier that knows the documents it was trained on, rows of one number: 1 for these, else 0."""
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> "Remembers":
+        self.known_, self.classes_ = X[:, 0], np.unique(y)
+        return self
+
+    def decision_function(self, X: np.ndarray) -> np.ndarray:
+        return np.repeat(np.isin(X[:, :1], self.known_), len(self.classes_), axis=1).astype(float)
+
+
+@pytest.mark.parametrize("held_out", [None, [3, 5]])
+def test_no_document_is_scored_by_what_was_trained_on_it(held_out: list[int] | None) -> None:
+    X, y = np.arange(30.0)[:, None], np.arange(30) % 3
+    folds = folds_of(X, y, 3, 0, held_out)
+    for given in (X, lambda train, test: (X[train], X[test])):
+        scores, documents = out_of_fold_scores(given, y, Remembers, folds, lambda decisions, _: decisions)
+        assert documents.tolist() == (held_out or list(range(30)))
+        assert scores.shape == (len(documents), 3) and not scores.any()
+
+
+def test_scores_are_rounded_where_that_changes_no_answer() -> None:
+    plain = np.array([[1.25, -0.3], [-1e6, 0.1]])
+    kept, error, changed = rounded(plain)
+    assert (kept.dtype, changed) == (np.float16, 0) and error == pytest.approx(
+        abs(0.3 - float(np.float16(0.3)))
+    )
+    assert kept[1, 0] == -65504
+    near = np.array([[-1000.0, -1000.01]] * 3)[:, ::-1]
+    kept, error, changed = rounded(near)
+    assert kept.dtype == np.float32 and changed == 0 and error < 1e-4
+    assert rounded(np.empty((0, 4)))[0].shape == (0, 4)

@@ -1,0 +1,120 @@
+"""Ensembles of tuned methods: what is asked for, what is learned from, and what results."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.own_documents import write
+from textbench.flows.plan.cell import SCORES, Cell, plan
+from textbench.flows.plan.request import BenchmarkRequest, Request
+from textbench.flows.results.method_names import is_pretrained
+from textbench.flows.results.rows import result_row
+from textbench.tasks import InputError, catalogue, ensemble
+from textbench.tasks.storage.store import Store
+
+ROWS = [(f"w{i % 7} {'apple' if i % 2 else 'iron'} w{i % 5}", "ab"[i % 2]) for i in range(48)]
+SEVERAL = [(text, f"{label}|{'c' if i % 3 else 'd'}") for i, (text, label) in enumerate(ROWS)]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("ensembles")
+    for name, rows in (("one", ROWS), ("several", SEVERAL)):
+        write(folder, f"{name}.csv", "text,label\n" + "".join(f"{text},{label}\n" for text, label in rows))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def store(home: Path) -> Store:
+    return Store(home / "store", isolated=False)
+
+
+def cell_of(
+    home: Path, method: str, data: str = "one", kind: type[Request] = Request, **options: Any
+) -> Cell:
+    own = {"path": str(home / f"{data}.csv")} | ({"label_separator": "|"} if data == "several" else {})
+    return plan(kind([], [method], own=own, **options))[0]
+
+
+def test_an_ensemble_is_spelled_as_it_is_read() -> None:
+    asked = "ensemble(tfidf, lsi(n_components=5)@letters, join(tfidf, counts), weights='equal')"
+    name, params = catalogue.parse_method(asked)
+    assert catalogue.parse_method(catalogue.spelled(name, params)) == (name, params)
+    assert ensemble.titled(params) == asked
+    assert ensemble.members(params) == [
+        ("tfidf", None),
+        ("lsi(n_components=5)", "letters"),
+        ("join(tfidf, counts)", None),
+    ]
+    assert is_pretrained("ensemble(tfidf, sentence)") and not is_pretrained(asked)
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        ("ensemble(tfidf)", "an ensemble needs at least two members, got 1"),
+        ("ensemble(tfidf, tfidf)", "a member of an ensemble counts as often as is best, got tfidf twice"),
+        ("ensemble(tfidf, ensemble(nb, lsi))", "a member of an ensemble is a method of the catalogue"),
+        ("ensemble(tfidf, nbb)", "there is no method 'nbb'; did you mean nb?"),
+        ("ensemble(tfidf, nb@wordss)", "there is no token rule 'wordss'; did you mean words"),
+        ("ensemble(tfidf, nb, weights='best')", "there is no way to weigh members 'best'"),
+        (
+            "ensemble(tfidf, nb, draws=3)",
+            "ensemble takes methods, as in ensemble.tfidf, nb-svm., and weights",
+        ),
+    ],
+)
+def test_what_is_no_ensemble_is_refused(home: Path, asked: str, reason: str) -> None:
+    with pytest.raises(InputError, match=reason):
+        cell_of(home, asked)
+
+
+def test_members_are_runs_and_their_scores_are_of_training_documents_alone(home: Path, store: Store) -> None:
+    cell = cell_of(home, "ensemble(tfidf, nb, nb@letters)")
+    row = result_row(cell, store)
+    assert cell.method == row["method"] == "ensemble(tfidf, nb, nb@letters)"
+    assert row["metrics"]["accuracy"] == 1 and sum(row["params"].values()) == pytest.approx(1)
+    assert row["seconds"].keys() == {"ingest", "vectorize", "featurize", "tune", "evaluate", SCORES}
+    alone = [cell_of(home, "tfidf"), cell_of(home, "nb"), cell_of(home, "nb", rule="letters")]
+    results = [cell.reference.inputs[name].key for name in ("member_01", "member_02", "member_03")]
+    assert results == [one.key for one in alone]
+    chosen = store.open(cell.references["tune"])
+    n_train = store.open(cell.references["ingest"]).table("train").num_rows
+    assert chosen.array("documents").tolist() == list(range(n_train))
+    assert chosen.array("scores").shape == (n_train, 2)
+    scores = store.open(cell.reference).array("scores")
+    np.testing.assert_allclose(np.exp(scores).sum(axis=1), 1, rtol=1e-6)
+    again = plan(Request(**{k: v for k, v in asdict(cell.request).items() if k != "_kept"}))[0]
+    assert (again.key, again.method) == (cell.key, cell.method)
+
+
+def test_members_see_the_labels_of_a_budget_alone(home: Path, store: Store) -> None:
+    labels = {"budget": 12, "draw": 1, "stratified": True}
+    cell = cell_of(home, "ensemble(tfidf, nb, weights='stacked')", labels=labels)
+    assert result_row(cell, store)["metrics"]["accuracy"] > 0.5
+    assert len(store.open(cell.references["tune"]).array("documents")) == 12
+
+
+def test_of_several_labels_thresholds_are_learned_out_of_fold(home: Path, store: Store) -> None:
+    cell = cell_of(home, "ensemble(tfidf, counts)", "several")
+    row, result = result_row(cell, store), store.open(cell.reference)
+    assert row["metrics"]["micro_f1"] > 0.7
+    decided = result.array("scores") > result.array("thresholds")
+    assert [np.flatnonzero(labels).tolist() for labels in decided] == result.table("predictions")[
+        "predicted"
+    ].to_pylist()
+
+
+def test_runs_keep_scores_unless_told_otherwise_and_their_results_have_the_same_keys(home: Path) -> None:
+    kept = cell_of(home, "tfidf", kind=BenchmarkRequest)
+    others = [
+        cell_of(home, "tfidf", kind=BenchmarkRequest, no_scores=True),
+        cell_of(home, "tfidf", kind=BenchmarkRequest, timed=True),
+        cell_of(home, "tfidf"),
+    ]
+    assert SCORES in kept.references and list(kept.references)[-1] == SCORES
+    for other in others:
+        assert SCORES not in other.references and other.key == kept.key
