@@ -11,6 +11,7 @@ from sklearn.svm import LinearSVC
 
 from textbench.evaluation.probes.catalogue import PROBES, LinearSVMProbe, LogisticRegressionProbe, build_probe
 from textbench.evaluation.probes.linear import CONSTANT, LinearProbe
+from textbench.evaluation.probes.nonlinear import NonlinearProbe
 
 Kind = Callable[[np.ndarray], "np.ndarray | csr_matrix"]
 
@@ -19,7 +20,8 @@ def float32_array(X: np.ndarray) -> np.ndarray:
     return X.astype(np.float32)
 
 
-every_probe = pytest.mark.parametrize("Probe", PROBES.values())
+LINEAR = [one for one in PROBES.values() if not issubclass(one, NonlinearProbe)]
+every_probe = pytest.mark.parametrize("Probe", LINEAR)
 by_liblinear = pytest.mark.parametrize("Probe", [LinearSVMProbe, LogisticRegressionProbe])
 both_kinds = pytest.mark.parametrize("kind", [float32_array, csr_matrix])
 
@@ -196,9 +198,7 @@ def test_limiting_cases(Probe: type[LinearProbe]) -> None:
 
 def test_bad_input_is_named() -> None:
     X, y = blobs(0)
-    with pytest.raises(
-        ValueError, match="one of linear-svm, elastic-net, logistic-regression; received 'linear_svm'"
-    ):
+    with pytest.raises(ValueError, match=r"one of linear-svm, .*; received 'linear_svm'"):
         build_probe("linear_svm")
     with pytest.raises(ValueError, match="C must be positive; received -1"):
         LinearSVMProbe(C=-1).fit(X, y)

@@ -15,6 +15,7 @@ import numpy as np
 
 from textbench.evaluation.columns import full_columns
 from textbench.evaluation.probes.linear import LinearProbe, check_documents
+from textbench.evaluation.probes.nonlinear import NeighboursProbe, PerceptronProbe
 from textbench.evaluation.probes.solvers.choice import (
     Solver,
     choose_logistic_solver,
@@ -222,6 +223,8 @@ PROBES: dict[str, type[LinearProbe]] = {
     "linear-svm": LinearSVMProbe,
     "logistic-regression": LogisticRegressionProbe,
     "elastic-net": ElasticNetProbe,
+    "neighbours": NeighboursProbe,
+    "perceptron": PerceptronProbe,
 }
 
 

@@ -35,6 +35,8 @@ C_GRIDS = {
     "linear-svm": (0.3, 1.0, 3.0, 10.0, 30.0, 100.0),
     "logistic-regression": (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0),
     "elastic-net": (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0),
+    "neighbours": (1.0, 3.0, 10.0, 30.0),
+    "perceptron": (100.0, 1000.0, 10_000.0),
 }
 # The other constants of a probe that are searched beside C. On 20 Newsgroups and IMDb cross-validation wanted shares
 # of absolute values of 0.01 to 0.03.

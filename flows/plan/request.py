@@ -176,7 +176,10 @@ class Request:
     name: str = "custom"
     probe: Annotated[
         str | None,
-        Asked("The classifier: linear-svm, logistic-regression or elastic-net.", default="the protocol's"),
+        Asked(
+            "The classifier: linear-svm, logistic-regression, elastic-net, neighbours or perceptron.",
+            default="the protocol's",
+        ),
     ] = None
     rule: Rule = None
     own: Mapping[str, Any] | None = None
