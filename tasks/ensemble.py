@@ -247,18 +247,14 @@ def compute(job: "Job") -> None:
 
 
 def _thresholds(job: "Job", chosen: "Artifact") -> "np.ndarray":
-    """Return the threshold of each label with the best F1 out of fold; 0 for labels of fewer than three documents."""
+    """Return the threshold of each label that is best out of fold; 0 for labels of fewer than three documents."""
     import numpy as np
 
-    from textbench.evaluation.probes.tuning import best_threshold
+    from textbench.evaluation.probes.thresholds import best_thresholds
     from textbench.tasks.corpus import read_targets
 
     scores = chosen.array("scores").astype(np.float64)
     targets = read_targets(job.open("corpus"), "train")[chosen.array("documents")]
     indicator = _indicator(targets, scores.shape[1])
-    return np.array(
-        [
-            best_threshold(scores[:, label], positive) if positive.sum() >= 3 else 0.0
-            for label, positive in enumerate(indicator.T)
-        ]
-    )
+    found = best_thresholds(scores, indicator)
+    return np.where(indicator.sum(axis=0) >= 3, found, 0.0)
