@@ -141,7 +141,7 @@ def choose(job: "Job") -> None:
     targets = read_targets(job.open("corpus"), "train")[documents]
     several = targets.ndim == 2
     read = [one.array("scores").astype(np.float64) for one in given]
-    indicator = _indicator(targets, read[0].shape[1])
+    indicator = indicator_of(targets, read[0].shape[1])
     lines = [Calibration.fit(scores, indicator, several_labels=several) for scores in read]
     log_odds = np.stack([line.log_odds(scores) for line, scores in zip(lines, read, strict=True)])
     weights = learn(scheme, log_odds, indicator, several_labels=several)
@@ -180,7 +180,8 @@ def _names(params: Mapping[str, Any]) -> list[str]:
     return [spelled([one]) for one in members(params)]
 
 
-def _indicator(targets: Any, n_labels: int) -> "np.ndarray":
+def indicator_of(targets: Any, n_labels: int) -> "np.ndarray":
+    """Return class ids, (n_documents,), or an indicator, as bools (n_documents, n_labels)."""
     import numpy as np
 
     if targets.ndim == 2:
@@ -255,6 +256,6 @@ def _thresholds(job: "Job", chosen: "Artifact") -> "np.ndarray":
 
     scores = chosen.array("scores").astype(np.float64)
     targets = read_targets(job.open("corpus"), "train")[chosen.array("documents")]
-    indicator = _indicator(targets, scores.shape[1])
+    indicator = indicator_of(targets, scores.shape[1])
     found = best_thresholds(scores, indicator)
     return np.where(indicator.sum(axis=0) >= 3, found, 0.0)

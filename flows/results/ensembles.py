@@ -9,7 +9,7 @@ from typing import Any
 
 from textbench.evaluation.ensembles import SCHEMES
 from textbench.evaluation.metrics.multilabel import is_of_several_labels
-from textbench.flows.plan.cell import plan
+from textbench.flows.plan.cell import Cell, plan
 from textbench.flows.plan.corpora import choose_datasets
 from textbench.flows.plan.request import BenchmarkRequest, Request
 from textbench.flows.results.comparison import LEVEL, Entrant, PairedTest, pairs
@@ -24,6 +24,7 @@ from textbench.tasks.storage.store import Store
 from textbench.tasks.words import counted
 
 Row = Mapping[str, Any]
+CALIBRATION = ("log loss", "Brier", "calibration")
 # What all members were asked for alike.
 SHARED = ("protocol", "trials", "probe", "search_seconds", "paper", "validation")
 
@@ -124,7 +125,8 @@ def _seeds_of_most(found: Mapping[str, Mapping[int, Row]]) -> list[int]:
 class Contribution:
     """A member: its weight by way to weigh, and in fractions its quality out of fold, alone and of the rest without it.
 
-    `without` is that of greedy selection. `test` is its test figure.
+    `without` is that of greedy selection. `test` is its test figure, `calibration` on test documents log loss, Brier
+    score and calibration error of its probabilities, which Platt's sigmoid gives by what was learned out of fold.
     """
 
     member: str
@@ -132,6 +134,7 @@ class Contribution:
     quality: float
     without: float
     test: float
+    calibration: Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -196,6 +199,7 @@ def ensembles(home: Path, given: Candidates, rows: Sequence[Row]) -> Ensembles:
     told = {
         way: [store.open(_choice(store, row)).json("ensemble") for row in own] for way, own in by_way.items()
     }
+    cells = {row["seed"]: plan(Request(**row["request"]))[0] for row in by_way["greedy"]}
     members = [
         Contribution(
             member=name,
@@ -203,6 +207,9 @@ def ensembles(home: Path, given: Candidates, rows: Sequence[Row]) -> Ensembles:
             quality=_mean(one["members"][place]["quality"] for one in told["greedy"]),
             without=_mean(one["members"][place]["without"] for one in told["greedy"]),
             test=_mean(given.members[name][seed]["metrics"][metric] for seed in given.seeds),
+            calibration=_calibration(
+                store, [cells[row["seed"]] for row in by_way["greedy"]], place, told["greedy"]
+            ),
         )
         for place, name in enumerate(given.members)
     ]
@@ -216,6 +223,25 @@ def ensembles(home: Path, given: Candidates, rows: Sequence[Row]) -> Ensembles:
         test = _mean(row["metrics"][metric] for row in own)
         ways.append(Way(way, str(own[0]["method"]), score, test, tested[0]))
     return Ensembles(str(rows[0]["dataset"]), metric, given.seeds, best, members, ways)
+
+
+def _calibration(
+    store: Store, cells: Sequence[Cell], place: int, told: Sequence[Mapping[str, Any]]
+) -> dict[str, float]:
+    """Return log loss, Brier score and calibration error of a member on test documents, means over seeds."""
+    from textbench.evaluation.metrics.calibration import brier_score, calibration_error, log_loss
+    from textbench.tasks.corpus import read_targets
+
+    found: dict[str, list[float]] = {}
+    for cell, about in zip(cells, told, strict=True):
+        scores = store.open(cell.reference.inputs[f"member_{place + 1:02}"]).array("scores")
+        targets = read_targets(store.open(cell.references["ingest"]), "test")
+        indicator = ensemble.indicator_of(targets, scores.shape[1])
+        shares = ensemble.weights_of(about)[1][place].probabilities(scores)
+        for name, metric in (("log_loss", log_loss), ("brier", brier_score), ("error", calibration_error)):
+            value = metric(indicator, shares, several_labels=about["several_labels"])
+            found.setdefault(name, []).append(value)
+    return {name: _mean(values) for name, values in found.items()}
 
 
 def _scheme(row: Row) -> str:
@@ -262,14 +288,20 @@ def tables(found: Ensembles) -> list[Table]:
             f"{factor * one.quality:.2f}",
             f"{factor * one.without:.2f}",
             f"{factor * one.test:.2f}",
+            f"{one.calibration['log_loss']:.3f}",
+            f"{one.calibration['brier']:.3f}",
+            f"{100 * one.calibration['error']:.1f}",
         ]
         for one in order
     ]
     note = (
         "Weights: greedy and equal ones sum to 1 and average probabilities, stacked ones weigh log probabilities. "
-        "Alone: the member's out-of-fold figure. Without: that of greedy weights when it is left out."
+        "Alone: the member's out-of-fold figure. Without: that of greedy weights when it is left out. "
+        "Log loss (nats), Brier score, calibration error (percent): of test documents, by Platt's sigmoid out of fold."
     )
-    second = of_texts("Who contributes what", ("member", *SCHEMES, "alone", "without", "test"), rows, note)
+    second = of_texts(
+        "Who contributes what", ("member", *SCHEMES, "alone", "without", "test", *CALIBRATION), rows, note
+    )
     return [first, second]
 
 
@@ -295,7 +327,7 @@ def as_json(found: Ensembles) -> dict[str, Any]:
         ],
         "members": [
             {"member": one.member, "weights": dict(one.weights), "out_of_fold": one.quality,
-             "without": one.without, "test": one.test}
+             "without": one.without, "test": one.test, "calibration": dict(one.calibration)}
             for one in found.members
         ],
     }  # fmt: skip
