@@ -112,8 +112,10 @@ def test_a_child_that_ends_without_a_word_gives_its_exit_code() -> None:
 
 
 def test_ctrl_c_on_the_group_leaves_the_child_to_its_parent() -> None:
-    with pytest.raises(CellError, match=r"time limit of 0\.3 s"):
-        isolate.run("tests.plumbing:kill_itself", {"signal": int(signal.SIGINT)}, time_limit=0.3)
+    with pytest.raises(CellError, match=r"^tune ran over its time limit of 0\.3 s"):
+        isolate.run(
+            "tests.plumbing:kill_itself", {"signal": int(signal.SIGINT)}, time_limit=0.3, stage="tune"
+        )
 
 
 def test_a_child_over_its_time_limit_is_stopped(tmp_path: Path) -> None:
@@ -254,18 +256,30 @@ def _own_pid(_: int) -> int:
 
 
 STOPPED = """
-import multiprocessing, os, signal
+import multiprocessing, os, signal, sys
 from textbench.flows.cli.runner import stopped_by_hand
 
 queues = [multiprocessing.get_context("spawn").Queue() for _ in range(2)]  # as a local Dask cluster has them
 with stopped_by_hand():
-    os.kill(os.getpid(), signal.SIGINT)
+    pass
+number = int(sys.argv[1])
+with stopped_by_hand():
+    if number == signal.SIGTERM:
+        signal.signal(number, lambda *_: None)  # as Prefect does
+    os.kill(os.getpid(), number)
+    signal.pause()
 """
 
 
-def test_a_command_that_is_stopped_leaves_no_semaphores() -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_command_that_is_stopped_leaves_no_semaphores(number: int) -> None:
     ended = subprocess.run(
-        [sys.executable, "-c", STOPPED], cwd=PROJECT, capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", STOPPED, str(int(number))],
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
     )
-    assert ended.returncode == 130
+    assert ended.returncode == 128 + number
     assert ended.stderr == "textbench: stopped; the same command goes on where this one was\n"

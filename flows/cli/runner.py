@@ -5,6 +5,7 @@ import importlib
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from textbench.flows.plan.base_cell import BaseCell
     from textbench.flows.servers.prefect_server import ServerInfo
 
+ENDING = (signal.SIGINT, signal.SIGTERM)
 # By what is asked for: the flow that does it, imported when it is run.
 FLOWS: dict[type, str] = {
     BenchmarkRequest: "textbench.flows.benchmark:benchmark",
@@ -42,25 +44,47 @@ def use_data_dir(folder: Path | None) -> None:
 
 @contextlib.contextmanager
 def stopped_by_hand() -> Iterator[None]:
-    """Let Ctrl-C end this process at once: an ordinary exit would wait for threads that wait for computations.
+    """Let Ctrl-C and SIGTERM end this process at once: an ordinary exit would wait for what its threads wait for.
 
-    What it computed in children ends with it. A KeyboardInterrupt could be lost in a library's clean-up.
+    What it computed in children ends with it. A KeyboardInterrupt could be lost in a library's clean-up. A handler runs
+    only where the main thread comes to it, and Prefect replaces that of SIGTERM: so a thread looks out for both too.
     """
 
     from textbench.tasks.storage import isolate
 
-    def stop(*_: object) -> None:
+    once = threading.Lock()
+
+    def stop(number: int, _: object = None) -> None:
+        if not once.acquire(blocking=False):
+            return
+        isolate.end_children()
         if sys.stderr.isatty():
             sys.stderr.write("\x1b[?25h\n")  # the progress bar has hidden the cursor
         print("textbench: stopped; the same command goes on where this one was", file=sys.stderr, flush=True)
         isolate.unlink_semaphores()
-        os._exit(130)
+        os._exit(128 + number)
 
-    previous = signal.signal(signal.SIGINT, stop)
+    def look_out() -> None:
+        while said := os.read(heard, 1)[0]:
+            if said in previous:
+                stop(said)
+
+    heard, told = os.pipe()
+    os.set_blocking(told, False)
+    previous: dict[int, Any] = {number: signal.signal(number, stop) for number in ENDING}
+    wakened = signal.set_wakeup_fd(told, warn_on_full_buffer=False)
+    watch = threading.Thread(target=look_out, name="signals", daemon=True)
+    watch.start()
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, previous)
+        signal.set_wakeup_fd(wakened)
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+        os.write(told, b"\0")
+        watch.join()
+        os.close(heard)
+        os.close(told)
 
 
 def cells_of(request: Any) -> "Sequence[BaseCell]":

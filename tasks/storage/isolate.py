@@ -78,12 +78,14 @@ def run(
     time_limit: float | None = None,
     memory_limit: float | None = None,
     threads: int = 1,
+    stage: str | None = None,
 ) -> dict[str, Any]:
     """Call `function` ("module:name") with the JSON object `payload` in a child; return the object it gives.
 
     `time_limit` is in seconds, `memory_limit` in megabytes of resident memory; over either, the child alone
-    is killed. `threads` is the number of threads its linear algebra may use. Raises CellError with the
-    child's reason, or OSError when the child met one (a full disk).
+    is killed. `threads` is the number of threads its linear algebra may use. `stage` is what a
+    reason calls it that names a limit. Raises CellError with the child's reason, or OSError when the child met one (a
+    full disk).
     """
     receiver, sender = multiprocessing.Pipe(duplex=False)
     arguments = (function, json.dumps(payload), threads, sender)
@@ -92,7 +94,7 @@ def run(
         child.start()
     sender.close()
     try:
-        reply = _await_reply(child, receiver, time_limit, memory_limit)
+        reply = _await_reply(child, receiver, time_limit, memory_limit, f"{stage} " if stage else "")
     finally:
         if child.is_alive():
             child.kill()
@@ -141,7 +143,7 @@ def stoppable() -> Iterator[None]:
 
 
 def _await_reply(
-    child: Any, receiver: Connection, time_limit: float | None, memory_limit: float | None
+    child: Any, receiver: Connection, time_limit: float | None, memory_limit: float | None, named: str
 ) -> dict[str, Any]:
     deadline = time.monotonic() + time_limit if time_limit else None
     stopped = _STOPPED.get()
@@ -149,10 +151,10 @@ def _await_reply(
         if stopped and stopped.is_set():
             raise CellError("was stopped")
         if deadline and time.monotonic() > deadline:
-            raise CellError(f"ran over its time limit of {time_limit:g} s and was stopped")
+            raise CellError(f"{named}ran over its time limit of {time_limit:g} s and was stopped")
         if memory_limit and (used := _resident_mb(child.pid)) > memory_limit:
             raise CellError(
-                f"used {used:.0f} MB, over its memory limit of {memory_limit:g} MB, and was stopped"
+                f"{named}used {used:.0f} MB, over its memory limit of {memory_limit:g} MB, and was stopped"
             )
     if receiver.poll():
         with contextlib.suppress(EOFError, OSError):  # it died before, or in the middle of, its reply
@@ -237,6 +239,17 @@ def _die_with_parent() -> None:
     if server._forkserver_alive_fd is not None:
         os.close(server._forkserver_alive_fd)
         server._forkserver_alive_fd = None
+
+
+def end_children() -> None:
+    """End the computations that this process has begun, at once: they die with the server that started them.
+
+    To be called before `os._exit`; by itself the server takes seconds to see that nobody needs it.
+    """
+    server: Any = forkserver._forkserver
+    if server._forkserver_pid is not None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(server._forkserver_pid, signal.SIGKILL)
 
 
 def unlink_semaphores() -> None:

@@ -292,6 +292,7 @@ class Store:
                     time_limit=self.time_limit,
                     memory_limit=self.memory_limit,
                     threads=THREADS,
+                    stage=reference.stage,
                 )
             else:
                 make(payload)
