@@ -15,7 +15,7 @@ from textbench.flows.plan.request import Request
 from textbench.flows.run import engine
 from textbench.flows.run.scheduler import Scheduler
 from textbench.tasks.sources import user_data
-from textbench.tasks.storage import definitions, recipe
+from textbench.tasks.storage import definitions, kept_traces, recipe
 from textbench.tasks.storage.isolate import CellError
 from textbench.tasks.storage.recipe import Reference
 from textbench.tasks.storage.store import Store
@@ -212,6 +212,7 @@ def test_a_plan_follows_imports_and_reads_documents_once_however_many_cells_it_h
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Beyond that a cell costs three fingerprints: of its features, its choice and its result."""
+    monkeypatch.setattr(kept_traces, "kept", lambda entries: None)
     path = tmp_path / "documents.csv"
     path.write_text("text,label\n" + "".join(f"word{i} {'ab'[i % 2]},{'ab'[i % 2]}\n" for i in range(20)))
     made: Counter[str] = Counter()

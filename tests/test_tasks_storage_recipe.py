@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from textbench.tasks.storage import definitions, recipe, shapes
+from textbench.tasks.storage import definitions, kept_traces, recipe, shapes
 from textbench.tasks.storage.recipe import Reference, canonical_json, refer
 
 JSON = st.recursive(
@@ -34,12 +34,14 @@ JSON = st.recursive(
 def forget() -> None:
     shapes.read.cache_clear()
     recipe._TRACES.clear()
+    kept_traces._content.cache_clear()
     recipe._version.cache_clear()
     recipe._versions.cache_clear()
 
 
 @pytest.fixture(autouse=True)
-def fresh_caches() -> Iterator[None]:
+def fresh_caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     forget()
     yield
     forget()
@@ -263,6 +265,78 @@ def test_definitions_are_followed_once_as_long_as_the_files_are_the_same(
     keys = {refer("textbench.tasks.stage:compute", {"k": k}).key for k in range(100)}
     assert len(keys) == 100
     assert followed == [(("textbench.tasks.stage", "compute"),)]
+
+
+@pytest.fixture
+def followed(project: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What definitions were followed of, in a project whose files have been there for an hour."""
+    for path in project.rglob("*.py"):
+        age(path)
+    asked: list[Any] = []
+    trace = definitions.trace
+    monkeypatch.setattr(definitions, "trace", lambda entries: asked.append(entries) or trace(entries))
+    return asked
+
+
+def age(path: Path) -> None:
+    """Make a file an hour older than it is."""
+    an_hour_ago = path.stat().st_mtime_ns - 3600 * 10**9
+    os.utime(path, ns=(an_hour_ago, an_hour_ago))
+
+
+def test_another_process_does_not_follow_what_was_followed(followed: list[Any]) -> None:
+    before = refer("textbench.tasks.stage:compute", {})
+    (found,) = recipe._TRACES.values()
+    forget()
+    assert refer("textbench.tasks.stage:compute", {}) == before
+    assert len(followed) == 1
+    assert list(recipe._TRACES.values()) == [found]
+
+
+def test_a_file_of_other_content_is_followed_again_whatever_its_date(
+    project: Path, followed: list[Any]
+) -> None:
+    before = key()
+    path = project / "featurizers/basis.py"
+    status = path.stat()
+    edit(path, "SCALE = 2", "SCALE = 3")
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert definitions.stamp(path) == (status.st_mtime_ns, status.st_size)
+    changed = key()
+    path.unlink()
+    assert len({before, changed, key()}) == 3
+    assert len(followed) == 3
+
+
+def test_a_file_that_has_only_just_changed_is_followed_again(project: Path, followed: list[Any]) -> None:
+    """It may change once more within the same tick of the file system's clock."""
+    (project / "featurizers/method.py").touch()
+    key()
+    forget()
+    key()
+    assert len(followed) == 2
+
+
+def test_a_kept_trace_that_is_damaged_is_noticed(followed: list[Any], tmp_path: Path) -> None:
+    before = key()
+    (file,) = (tmp_path / "cache").rglob("*.json")
+    whole = file.read_bytes()
+    for damage in (b"", whole[:100], whole.replace(b'"code": "', b'"code": "0'), b"\xff" + whole):
+        file.write_bytes(damage)
+        forget()
+        assert key() == before
+    assert len(followed) == 5
+    assert file.read_bytes() == whole
+
+
+def test_a_cache_folder_that_cannot_be_written_to_costs_time_alone(
+    followed: list[Any], tmp_path: Path
+) -> None:
+    (tmp_path / "cache").write_text("a file stands where the folder should be")
+    before = key()
+    forget()
+    assert key() == before
+    assert len(followed) == 2
 
 
 def test_definitions_looked_up_by_name_count(project: Path) -> None:

@@ -50,6 +50,7 @@ APART = frozenset(
         "textbench.tasks.storage.isolate",
         "textbench.tasks.storage.recipe",
         "textbench.tasks.storage.definitions",
+        "textbench.tasks.storage.kept_traces",
         "textbench.tasks.storage.shapes",
         "textbench.tasks.storage.tracebacks",
         "textbench.tasks.sources.download",

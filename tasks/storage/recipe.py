@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from textbench.tasks.storage import definitions
+from textbench.tasks.storage import definitions, kept_traces
 from textbench.tasks.storage.definitions import Entry
 from textbench.tasks.storage.shapes import NAMED
 
@@ -138,7 +138,11 @@ def fingerprint(entries: tuple[Entry, ...]) -> tuple[str, dict[str, str]]:
     place = (definitions.PROJECT, entries)
     found = _TRACES.get(place)
     if found is None or any(definitions.stamp(path) != stamp for path, stamp in found.seen.items()):
-        found = _TRACES[place] = definitions.trace(entries)
+        found = kept_traces.kept(entries)
+        if found is None:
+            found = definitions.trace(entries)
+            kept_traces.keep(entries, found)
+        _TRACES[place] = found
     return found.code, _versions(found.libraries)
 
 
