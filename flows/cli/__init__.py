@@ -21,6 +21,7 @@ from textbench.flows.cli.list import list_app
 from textbench.flows.cli.models import models_app
 from textbench.flows.cli.query import query
 from textbench.flows.cli.report import report
+from textbench.flows.cli.results import results_app
 from textbench.flows.cli.retrieve import retrieve
 from textbench.flows.cli.run import run
 from textbench.flows.cli.score import score
@@ -66,6 +67,7 @@ for command in (*COMMANDS, check, fetch, doctor, up, down, status, send, forget)
     app.command(command.__name__)(command)
 app.add_typer(list_app, name="list")
 app.add_typer(models_app, name="models")
+app.add_typer(results_app, name="results")
 app.add_typer(store_app, name="store")
 
 

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping, Sequence
+from json import dumps
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
@@ -45,10 +46,16 @@ def leaderboard(
             "--from-mlflow", help="Read the runs from MLflow instead of the results folder; slower."
         ),
     ] = False,
+    recorded: Annotated[
+        bool,
+        typer.Option(
+            "--recorded", help="What the repository records, with ranks and ties, instead of runs here."
+        ),
+    ] = False,
 ) -> None:
     """Compare finished runs: the mean over seeds with its 95 % interval, best first.
 
-    Of runs of the same cell the newest counts.
+    Of runs of the same cell the newest counts. Boards that were added (`textbench results add`) stand apart, below.
 
     Example: textbench leaderboard -d r8 --metric macro_f1 --format latex > table.tex
     """
@@ -62,6 +69,11 @@ def leaderboard(
         output = "json"
     _check(metric, protocol, output, [TABLE, *FORMATS])
     check_figure(figure)
+    if recorded:
+        _print_recorded(
+            dataset or (), method or (), protocol, output, others=bool(metric or figure or from_mlflow)
+        )
+        return
     home = home_folder()
     found = _mlflow_rows(home) if from_mlflow else _index_rows(home)
     dataset, method = choose_datasets(found, dataset or ()), choose_methods(found, method or ())
@@ -86,11 +98,99 @@ def leaderboard(
             console.print(f"\n{line}", markup=False, highlight=False)
     else:
         print(FORMATS[output](rows, metric))
+    if output == TABLE:
+        _print_elsewhere(home, found, dataset, method, protocol)
     if figure is not None:
         from textbench.flows.plots.leaderboard import draw
 
         draw(rows, figure, metric)
         wrote(figure, as_json=output == "json")
+
+
+def _print_recorded(
+    datasets: Sequence[str], methods: Sequence[str], protocol: str | None, output: str, *, others: bool
+) -> None:
+    """Print the board that the repository records."""
+    from textbench.flows.results import packed
+    from textbench.flows.tables.formats import FORMATS
+
+    if others:
+        raise InputError(
+            "--recorded is ranked as it was recorded: leave out --metric, --figure and --from-mlflow"
+        )
+    lines = _lines(packed.read(packed.FILE), datasets, methods, protocol)
+    if output == "json":
+        print("\n".join(dumps(line, ensure_ascii=False) for line in lines))
+        return
+    from textbench.flows.report import board_page
+    from textbench.flows.tables.table import RECORDED
+
+    tables = board_page.tables(lines, RECORDED)
+    if output == TABLE:
+        _print_tables(tables, "Nothing like that is recorded.")
+    else:
+        convert = {"csv": "csv", "markdown": "md", "latex": "tex"}[output]
+        print("\n".join(FORMATS[convert](table) for table in tables).rstrip("\n"))
+
+
+def _lines(
+    lines: Sequence[dict[str, Any]], datasets: Sequence[str], methods: Sequence[str], protocol: str | None
+) -> list[dict[str, Any]]:
+    from textbench.tasks.catalogue import pick
+
+    for asked, name in ((datasets, "dataset"), (methods, "method")):
+        for one in asked:
+            pick("data set" if name == "dataset" else name, one, dict.fromkeys(line[name] for line in lines))
+    return [
+        line
+        for line in lines
+        if (not datasets or line["dataset"] in datasets)
+        and (not methods or line["method"] in methods)
+        and protocol in (None, line["protocol"])
+    ]
+
+
+def _print_tables(tables: Sequence[Any], nothing: str = "") -> None:
+    from rich.console import Console
+
+    from textbench.flows.tables.terminal import print_table
+
+    console = Console()
+    for table in tables:
+        print_table(console, table)
+    if not tables and nothing:
+        print(nothing)
+
+
+def _print_elsewhere(
+    home: Path,
+    rows: Sequence[Mapping[str, Any]],
+    datasets: Sequence[str],
+    methods: Sequence[str],
+    protocol: str | None,
+) -> None:
+    """Print each board that was added, without what was run here too."""
+    from textbench.flows.results import elsewhere
+
+    if not (home / elsewhere.FOLDER).is_dir():
+        return
+    from textbench.flows.report import board_page
+
+    for board in elsewhere.boards(home):
+        lines = [
+            line
+            for line in elsewhere.without_own(board.lines, rows)
+            if (not datasets or line["dataset"] in datasets)
+            and (not methods or line["method"] in methods)
+            and protocol in (None, line["protocol"])
+        ]
+        n_own = len(board.lines) - len(elsewhere.without_own(board.lines, rows))
+        also = f", {counted(n_own, 'line')} of it run here too" if n_own else ""
+        print(
+            f"\nFrom elsewhere: {board.name}, added {board.added}{also}. Nobody here has checked these figures:"
+        )
+        print("textbench results verify computes some again.")
+        _print_tables(board_page.tables(lines, "from elsewhere"))
 
 
 def _check(metric: str | None, protocol: str | None, output: str, formats: Sequence[str]) -> None:

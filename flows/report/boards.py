@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from textbench.evaluation.statistics.rank_intervals import better, rank_intervals, tie_groups
 from textbench.flows.report.evidence import Evidence, published_name
 from textbench.flows.report.recorded import beside, paper_of
 from textbench.flows.results.leaderboard import CUT, caption, cut, failures
@@ -23,6 +24,11 @@ from textbench.flows.tables.table import LOCAL, NOTHING, RECORDED, Datum, Table,
 
 LEAST = 1e-9  # of a fraction: less is floating point's
 MEETS = "interval meets the best's"
+RANKS = (
+    "Ranks: from the best to the worst that the intervals allow, all at once with 95 % certainty (Holm over all "
+    "pairs). Methods that share a letter are not told apart. Intervals are taken as independent: a paired test "
+    "(textbench compare) tells more apart."
+)
 
 
 @dataclass(frozen=True)
@@ -189,8 +195,8 @@ def figure(board: Board, summary: Summary, metric: str | None = None) -> str:
     return f"{scale(metric) * value:.2f}{interval}"
 
 
-def table(board: Board) -> Table:
-    """Return the leaderboard of a board."""
+def table(board: Board, *, with_ranks: bool = False) -> Table:
+    """Return the leaderboard of a board, with intervals of ranks and groups of ties if asked for."""
     lines = board.lines
     papers = {paper_of(line.summary) for line in lines}
     shown = columns([line.summary for line in lines], None)
@@ -201,7 +207,9 @@ def table(board: Board) -> Table:
         *whose,
         (board.metric, f"{board.heading}, %"),
         (f"{board.metric}_95", "±"),
+        *([("ranks", "ranks"), ("ties", "ties")] if with_ranks else []),
     ]
+    placed = _ranks(board, lines) if with_ranks else [[] for _ in lines]
     headings += [(name, f"{heading(name)}, %") for name in shown[1:]]
     is_cut = any(line.summary.unread for line in lines)
     headings += [
@@ -213,7 +221,7 @@ def table(board: Board) -> Table:
         *([("paper", "protocol of")] if len(papers) > 1 else []),
     ]
     rows = []
-    for line in lines:
+    for line, ranks in zip(lines, placed, strict=True):
         summary = line.summary
         p = board.p_values.get(summary.label) if line.source == LOCAL else None
         rows.append([
@@ -221,6 +229,7 @@ def table(board: Board) -> Table:
             *([Datum("here" if line.source == LOCAL else "recorded", line.source)] if whose else []),
             number(summary.mean.get(board.metric), scale=scale(board.metric)),
             _half_width(summary, board.metric),
+            *ranks,
             *(number(summary.mean.get(name), scale=scale(name)) for name in shown[1:]),
             *([NOTHING if p is None else Datum(f"{p:.2g}", p)] if board.summaries else []),
             number(summary.seconds, 1),
@@ -231,8 +240,23 @@ def table(board: Board) -> Table:
         ])  # fmt: skip
     title = board.title
     note = " ".join([*_explained(board, shown), *board.tests.untested])
+    note += f" {RANKS}" * with_ranks
     note += explained(line.summary.label for line in lines)
     return in_groups(Table(f"leaderboard-{board.name}", title, headings, rows, note, board.source))
+
+
+def _ranks(board: Board, lines: Sequence[BoardLine]) -> list[list[Datum]]:
+    """Return of each line the ranks that it may have, and the letters of its groups of ties."""
+    means = [line.summary.mean.get(board.metric, math.nan) for line in lines]
+    halves = [line.summary.half_width.get(board.metric, math.nan) for line in lines]
+    told = better(means, halves, is_rising=KNOWN[board.metric].higher_is_better)
+    ranks, letters = rank_intervals(told, halves), tie_groups(told, halves)
+    return [
+        [NOTHING, NOTHING]
+        if rank is None
+        else [Datum(str(rank[0]) if rank[0] == rank[1] else f"{rank[0]}-{rank[1]}", rank[0]), Datum(group)]
+        for rank, group in zip(ranks, letters, strict=True)
+    ]
 
 
 def _half_width(summary: Summary, metric: str) -> Datum:

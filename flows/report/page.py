@@ -30,6 +30,25 @@ def write(path: Path, evidence: Evidence, found: Sequence[Chapter]) -> None:
 
 def render(evidence: Evidence, found: Sequence[Chapter]) -> str:
     """Return the page as HTML."""
+    now = _now()
+    sweeps = f" of the sweeps {', '.join(evidence.sweeps)}" if evidence.sweeps else ""
+    n_runs, n_budgets = len(evidence.rows), len(evidence.budgets)
+    about = f"{now}. {n_runs} local runs{sweeps}, {n_budgets} more on label budgets; {len(evidence.failed)} failed."
+    if searched := search.found(evidence):
+        about = f"{about[:-1]}; {counted(len(searched), 'ranking')}."
+    has_results = bool(evidence.rows or evidence.budgets)
+    notice = "" if has_results else nothing_here(evidence)
+    return rendered(
+        found, "Text representations, compared", about, notice, f"at commit {git_commit()} on {now}"
+    )
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def rendered(found: Sequence[Chapter], title: str, about: str, notice: str = "", made: str = "") -> str:
+    """Return chapters as a page of HTML: its title, a line about it, a notice, and how it was made."""
     import importlib.metadata
 
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -41,19 +60,12 @@ def render(evidence: Evidence, found: Sequence[Chapter]) -> str:
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    sweeps = f" of the sweeps {', '.join(evidence.sweeps)}" if evidence.sweeps else ""
-    n_runs, n_budgets = len(evidence.rows), len(evidence.budgets)
-    about = f"{now}. {n_runs} local runs{sweeps}, {n_budgets} more on label budgets; {len(evidence.failed)} failed."
-    if searched := search.found(evidence):
-        about = f"{about[:-1]}; {counted(len(searched), 'ranking')}."
-    has_results = bool(evidence.rows or evidence.budgets)
     version = importlib.metadata.version("textbench")
     return environment.get_template("template.html").render(
-        title="Text representations, compared",
+        title=title,
         about=about,
-        notice="" if has_results else nothing_here(evidence),
-        made=f"Made by textbench {version} at commit {git_commit()} on {now}.",
+        notice=notice,
+        made=f"Made by textbench {version}{made and f' {made}'}.",
         version=version,
         chapters=found,
         ids=set(_ids(found)),

@@ -22,6 +22,7 @@ from textbench.flows.referee.held import PLAIN
 from textbench.flows.referee.ledger import MEASURED, hardware_here, read_measured
 from textbench.flows.report.evidence import Evidence, known, published_name
 from textbench.flows.report.provenance import SHORT, digests, settings
+from textbench.flows.results import packed
 from textbench.flows.results.method_names import explained, marked, uses_labels
 from textbench.flows.results.runs import command_of
 from textbench.flows.results.summary import Summary, summarise
@@ -50,29 +51,70 @@ def read() -> list[dict[str, str]]:
 
 def summaries() -> list[Summary]:
     """Return what is recorded of each method on each data set under each protocol, metrics in fractions."""
-    found: dict[Place, Summary] = {}
-    for place, summary in [*_of_claims(), *_of_leaderboards()]:
-        earlier = found.get(place, summary)
+    return [summary for summary, _ in _lines().values()]
+
+
+def _lines() -> dict[Place, tuple[Summary, Mapping[str, str]]]:
+    """Return what is recorded by its place, with the row of the record that has the most metrics of it."""
+    found: dict[Place, tuple[Summary, Mapping[str, str]]] = {}
+    for row, summary in [*_of_claims(), *_of_leaderboards()]:
+        place = tuple(row[name] for name in PLACE)
+        earlier, _ = found.get(place, (summary, row))
         told = {name: half for name, half in summary.half_width.items() if not math.isnan(half)}
-        found[place] = replace(
+        joined = replace(
             summary,
             mean={**earlier.mean, **summary.mean},
             half_width={**summary.half_width, **earlier.half_width, **told},
             over={**earlier.over, **summary.over},
         )
-    return list(found.values())
+        found[place] = joined, row
+    return found
 
 
-def _of_leaderboards() -> Iterable[tuple[Place, Summary]]:
+def packed_lines() -> list[packed.Line]:
+    """Return all that is recorded as lines of a packed board, in the order of the record's places."""
+    return [_packed(*found) for _, found in sorted(_lines().items(), key=lambda line: line[0])]
+
+
+def _packed(summary: Summary, row: Mapping[str, str]) -> packed.Line:
+    halves = {name: half for name, half in summary.half_width.items() if not math.isnan(half)}
+    copied = (
+        "dataset",
+        "protocol",
+        "paper",
+        "method",
+        "probe",
+        "data_sha256",
+        "commit",
+        "hardware",
+        "command",
+    )
+    return packed.blank() | {name: row[name] for name in copied} | {
+        "kind": packed.MEAN, "created": row["recorded"], "trials": summary.trials,
+        "seeds": [int(seed) for seed in row["seeds"].split()], "metrics": dict(summary.mean), "half_widths": halves,
+        "over": {name: summary.over[name] for name in halves}, "seconds": summary.seconds,
+        "peak_mb": summary.peak_mb, "settings": list(summary.settings), "uses_labels": summary.uses_labels,
+        "cells": row["cells"].split(), "params": {"said": row["params"]} if row["params"] else {},
+    }  # fmt: skip
+
+
+def of_packed(line: packed.Line) -> Summary:
+    """Return a packed mean as a recorded method."""
+    intervals = {name: (half, line["over"][name]) for name, half in line["half_widths"].items()}
+    row = line | {"trials": str(line["trials"]), "seeds": " ".join(map(str, line["seeds"]))}
+    return summary_of(row, line["metrics"], intervals, line["seconds"], line["peak_mb"])
+
+
+def _of_leaderboards() -> Iterable[tuple[Mapping[str, str], Summary]]:
     for row in read():
         over = json.loads(row["over"] or "{}")
         halves = json.loads(row["half_widths"] or "{}")
         intervals = {name: (half, over.get(name, "seeds")) for name, half in halves.items()}
         cost = {name: float(row[name]) if row[name] else None for name in ("seconds", "peak_mb")}
-        yield _line(row, json.loads(row["metrics"]), intervals, **cost)
+        yield row, summary_of(row, json.loads(row["metrics"]), intervals, **cost)
 
 
-def _of_claims() -> Iterable[tuple[Place, Summary]]:
+def _of_claims() -> Iterable[tuple[Mapping[str, str], Summary]]:
     records = read_measured()
     for claim in read_claims():
         row, metric = records.get(claim.id), claim.metric_here
@@ -86,20 +128,21 @@ def _of_claims() -> Iterable[tuple[Place, Summary]]:
         place |= {"probe": PROBES.get(claim.method, ""), "trials": (row["trials"].split() or ["0"])[-1]}
         reach = (float(row["high"]) - float(row["low"])) / claim.scale if row["low"] else None
         interval = {} if reach is None else {str(metric): (reach / 2, row["basis"])}
-        yield _line(place, {str(metric): float(row["value"]) / claim.scale}, interval)
+        told = {name: str(value) for name, value in place.items()}
+        yield told, summary_of(told, {str(metric): float(row["value"]) / claim.scale}, interval)
 
 
-def _line(
+def summary_of(
     row: Mapping[str, Any],
     mean: Mapping[str, float],
     intervals: Mapping[str, tuple[float, str]],
     seconds: float | None = None,
     peak_mb: float | None = None,
-) -> tuple[Place, Summary]:
+) -> Summary:
     """Return a recorded method; `intervals` has half the interval of a metric, and what that is over."""
     asked = [word for word in (row["probe"], row["paper"]) if word]
     half_width = {name: intervals[name][0] if name in intervals else math.nan for name in mean}
-    return tuple(row[name] for name in PLACE), Summary(
+    return Summary(
         dataset=row["dataset"], method=row["method"], protocol=row["protocol"], trials=int(row["trials"]),
         n_seeds=len(row["seeds"].split()), mean=mean, half_width=half_width, seconds=seconds, peak_mb=peak_mb,
         params=[], on_border=[], n_failed=0, errors=[], settings=tuple(asked), apart=asked,

@@ -18,6 +18,7 @@ from textbench.flows.referee.held import headlines, totals
 from textbench.flows.referee.ledger import LedgerEntry, ledger
 from textbench.flows.referee.notes import Note, read_notes
 from textbench.flows.report import boards, papers, recorded
+from textbench.flows.results import packed
 from textbench.flows.tables.formats import rows_in_markdown
 from textbench.tasks.sources import archives
 from textbench.tasks.storage.definitions import PROJECT
@@ -148,10 +149,13 @@ def stale() -> list[str]:
             )
             number, (new, old) = next((n, pair) for n, pair in enumerate(pairs, 1) if pair[0] != pair[1])
             found.append(f"docs/{name}, line {number}, is older than the record: {old!r} is now {new!r}")
+    if packed.read(packed.FILE) != recorded.packed_lines():
+        found.append(f"evaluation/{packed.FILE.name} is older than the record")
     return found
 
 
 def write() -> None:
-    """Write the committed pages anew."""
+    """Write the committed pages and the packed board anew."""
     for name, make in PAGES.items():
         (DOCS / name).write_text(make(), "utf-8")
+    packed.write(packed.FILE, recorded.packed_lines())

@@ -1,0 +1,83 @@
+"""Ranks as far as they are known: which means of a board are told apart, the ranks each may have, and ties in a row.
+
+Two means differ where their distance is more than chance explains, by the normal distribution with standard errors of
+half a 95 % interval over 1.96, Holm-corrected over all pairs of the board. The intervals are taken as independent:
+over the same test documents they rarely are, and the test then finds less than a paired one. All intervals of ranks
+hold at once with 95 % certainty, as in Mogstad, Romano, Shaikh, Wilhelm, Inference for Ranks (Review of Economic
+Studies 91, 2024), section 3.
+
+Every array has as many rows as there are means; a half-width that is nan compares with nothing.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from textbench.evaluation.statistics.significance import LEVEL, holm
+
+QUANTILE = 1.959963984540054  # of the normal distribution at 97.5 %
+
+
+def better(means: Sequence[float], half_widths: Sequence[float], *, is_rising: bool = True) -> np.ndarray:
+    """Return (n, n) of truth: whether the mean of the row is told apart from that of the column, and better."""
+    means_, halves = np.asarray(means, dtype=float), np.asarray(half_widths, dtype=float)
+    rows, columns = np.triu_indices(len(means_), 1)
+    distance = means_[rows] - means_[columns]
+    error = np.hypot(halves[rows], halves[columns]) / QUANTILE
+    known = ~np.isnan(error)
+    p = [_two_sided(abs(d), e) for d, e in zip(distance[known], error[known], strict=True)]
+    told = np.zeros((len(means_), len(means_)), dtype=bool)
+    adjusted = np.asarray(holm(p))
+    for row, column, value, is_apart in zip(
+        rows[known], columns[known], distance[known], adjusted < LEVEL, strict=True
+    ):
+        if is_apart:
+            first = (value > 0) == is_rising
+            told[(row, column) if first else (column, row)] = True
+    return told
+
+
+def _two_sided(distance: float, error: float) -> float:
+    if error == 0:
+        return 0.0 if distance else 1.0
+    return math.erfc(distance / error / math.sqrt(2))
+
+
+def rank_intervals(told: np.ndarray, half_widths: Sequence[float]) -> list[tuple[int, int] | None]:
+    """Return the least and the greatest rank that each may have, 1 the best; None where its interval is not known.
+
+    told: as `better` returns. What has no interval counts in nobody's rank.
+    """
+    n_known = sum(not math.isnan(half) for half in half_widths)
+    return [
+        None if math.isnan(half) else (1 + int(told[:, i].sum()), n_known - int(told[i].sum()))
+        for i, half in enumerate(half_widths)
+    ]
+
+
+def tie_groups(told: np.ndarray, half_widths: Sequence[float]) -> list[str]:
+    """Return of each the letters of its groups: "a" is that of the best, and two that share one are not told apart.
+
+    Of means in order, best first. Groups are runs of neighbours of whom no two are told apart, none within another
+    (the bars of a critical-difference diagram). What has no interval has no letter; after the 26th group come two.
+    """
+    known = [i for i, half in enumerate(half_widths) if not math.isnan(half)]
+    apart = told | told.T
+    groups: list[tuple[int, int]] = []
+    for start in range(len(known)):
+        end = start + 1
+        while end < len(known) and not apart[known[end], known[start:end]].any():
+            end += 1
+        if not groups or end > groups[-1][1]:
+            groups.append((start, end))
+    letters = ["" for _ in half_widths]
+    for number, (start, end) in enumerate(groups):
+        for i in known[start:end]:
+            letters[i] += _letter(number)
+    return letters
+
+
+def _letter(number: int) -> str:
+    before, last = divmod(number, 26)
+    return (chr(ord("a") + before - 1) if before else "") + chr(ord("a") + last)

@@ -1,0 +1,170 @@
+"""Verification: cells are computed again in an empty folder, and compared to the bit, stage by stage.
+
+What differs is named: of a result that another machine or version made, the first stage whose recipe differs (its code,
+or a library) and the first stage whose files do; of what has no stored files, the metrics.
+"""
+
+import random
+import shlex
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from textbench.evaluation.statistics.intervals import mean_interval
+from textbench.flows.plan.cell import Cell, plan
+from textbench.flows.plan.request import Request, fields_of
+from textbench.flows.results import packed
+from textbench.flows.run.engine import Threads, execute
+from textbench.tasks import InputError, score
+from textbench.tasks.storage.store import Store
+
+# In the order in which they are computed.
+STAGES = (
+    "ingest", "audit", "vectorize", "word_vectors", "token_topics", "text_vectors", "piece_vectors", "featurize",
+    "tune", "evaluate",
+)  # fmt: skip
+CHECKED = ("ingest", "vectorize", "tune", "evaluate")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What computing a line again gave: `is_same` to the bit, `said` in words, and the `stage` that differs."""
+
+    title: str
+    is_same: bool
+    said: str
+    stage: str = ""
+
+
+def sample(lines: Sequence[packed.Line], n: int | None, seed: int = 0) -> list[packed.Line]:
+    """Return `n` of the lines that can be computed again, drawn by the seed, all for None.
+
+    Raises InputError where there are none.
+    """
+    able = [line for line in lines if line["command"]]
+    if not able:
+        raise InputError(
+            "nothing here can be computed again: there are no lines, or only the user's own documents"
+        )
+    if n is None or n >= len(able):
+        return able
+    return sorted(random.Random(seed).sample(able, n), key=packed.title)
+
+
+def verify(lines: Sequence[packed.Line], own: Store | None = None) -> Iterator[Verdict]:
+    """Compute each line again, in an empty folder that goes at the end, and say whether it gives the same bits.
+
+    own: the store whose artifacts the lines are of, if it is here: their sha256 are compared too.
+    """
+    with tempfile.TemporaryDirectory(prefix="textbench-verify-") as folder, Threads() as runner:
+        store = Store(Path(folder) / "store")
+        for line in lines:
+            try:
+                yield _verify(line, store, runner, own)
+            except InputError as error:
+                yield Verdict(packed.title(line), False, f"cannot be computed here: {error}")
+
+
+def request_of(line: packed.Line) -> Request:
+    """Return what asks for a line's cells: the request that it holds, or what its command says."""
+    if line["request"]:
+        return Request(**line["request"])
+    return from_command(line["command"], line["seeds"])
+
+
+def from_command(command: str, seeds: Sequence[int]) -> Request:
+    """Return the request of a command that the record holds. Raises InputError for one that is no run."""
+    words = shlex.split(command)
+    if words[:2] != ["textbench", "run"] or len(words) % 2:
+        raise InputError(f"its command is no run of cells: {command}")
+    known = {flag: one for one in fields_of(Request) for flag in one.flags}
+    asked: dict[str, Any] = {}
+    for flag, text in zip(words[2::2], words[3::2], strict=True):
+        if flag not in known or known[flag].group:
+            raise InputError(f"its command has an option that is not understood here, {flag}")
+        one = known[flag]
+        value = text if one.type is str else one.type(text)
+        if one.is_list:
+            asked.setdefault(one.name, []).append(value)
+        else:
+            asked[one.name] = value
+    return Request(**asked | {"seeds": list(seeds)})
+
+
+def _verify(line: packed.Line, store: Store, runner: Threads, own: Store | None) -> Verdict:
+    title = packed.title(line)
+    cells = plan(request_of(line))
+    failed: dict[str, str] = {}
+
+    def finish(cell: Cell, error: str | None) -> None:
+        if error:
+            failed[cell.key] = error
+
+    execute(cells, store, runner, finish)
+    if failed:
+        return Verdict(title, False, f"failed: {next(iter(failed.values()))}")
+    made = [score.metrics(store.open(cell.references["evaluate"])) for cell in cells]
+    other = _other_code(line, cells)
+    metrics = _other_metrics(line, made)
+    stage = _other_files(line, cells[0], store, own) if len(cells) == 1 else ""
+    if not metrics and not stage:
+        return Verdict(title, True, f"the same {'bits' if line['files'] else 'metrics'}{_although(other)}")
+    if not stage:
+        return Verdict(title, not metrics, f"{metrics}{_although(other)}", "evaluate")
+    said = f"{stage} differs; {metrics or 'the metrics are the same to the bit'}{_although(other)}"
+    return Verdict(title, False, said, stage)
+
+
+def _although(other: str) -> str:
+    return f" ({other})" if other else ""
+
+
+def _other_code(line: packed.Line, cells: Sequence[Cell]) -> str:
+    """Say which stage's code or libraries are not those that made a line, "" where all keys are the same."""
+    if all(any(cell.key.startswith(key) for key in line["cells"]) for cell in cells):
+        return ""
+    for stage in CHECKED:
+        there, here = line["recipes"].get(stage), packed.own_recipe(cells[0].references[stage])
+        if there is None:
+            continue
+        changed = [
+            f"{name} {there['libraries'].get(name, 'none')} there, {here['libraries'].get(name, 'none')} here"
+            for name in sorted(there["libraries"].keys() | here["libraries"].keys())
+            if there["libraries"].get(name) != here["libraries"].get(name)
+        ]
+        changed += ["its code changed"] * (there["code"] != here["code"])
+        changed += ["it was asked for otherwise"] * (there["params"] != here["params"])
+        if changed:
+            return f"{stage} is made otherwise: {', '.join(changed)}"
+    return "made by other code"
+
+
+def _other_metrics(line: packed.Line, made: Sequence[Mapping[str, float]]) -> str:
+    """Say which metrics are not those of a line; "" where all are equal, to the bit of a cell, and of means to 1e-12.
+
+    A mean's own bits depend on the order of its seeds.
+    """
+    wrong = []
+    for name, value in line["metrics"].items():
+        now = [metrics[name] for metrics in made if name in metrics]
+        mean = mean_interval(now)[0] if now else None
+        near = 0.0 if len(made) == 1 else 1e-12
+        if mean is None or abs(mean - value) > near:
+            wrong.append(f"{name} is {mean if mean is None else repr(mean)}, not {value!r}")
+    return "; ".join(wrong[:3]) + (f" and {len(wrong) - 3} more" if len(wrong) > 3 else "")
+
+
+def _other_files(line: packed.Line, cell: Cell, store: Store, own: Store | None) -> str:
+    """Return the first stage whose files are not the same to the bit; "" where all are that are known."""
+    for stage in sorted(cell.references, key=_order):
+        reference = cell.references[stage]
+        then = line["files"].get(stage) or (packed.digests(own, reference) if own else {})
+        if then and then != packed.digests(store, reference):
+            return stage
+    return ""
+
+
+def _order(stage: str) -> int:
+    return STAGES.index(stage) if stage in STAGES else STAGES.index("featurize")

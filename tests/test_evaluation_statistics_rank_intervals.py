@@ -1,0 +1,59 @@
+import math
+
+import numpy as np
+import pytest
+
+from textbench.evaluation.statistics.rank_intervals import better, rank_intervals, tie_groups
+
+FAR = ([0.9, 0.8, 0.7], [0.01, 0.01, 0.01])
+
+
+def test_means_far_apart_have_one_rank_and_one_letter_each() -> None:
+    told = better(*FAR)
+    assert rank_intervals(told, FAR[1]) == [(1, 1), (2, 2), (3, 3)]
+    assert tie_groups(told, FAR[1]) == ["a", "b", "c"]
+
+
+def test_a_lower_figure_is_better_where_the_metric_falls() -> None:
+    assert rank_intervals(better(*FAR, is_rising=False), FAR[1]) == [(3, 3), (2, 2), (1, 1)]
+
+
+def test_a_chain_of_neighbours_shares_letters() -> None:
+    halves = [0.02, 0.02, 0.02]
+    told = better([0.90, 0.87, 0.84], halves)  # the ends differ, neighbours do not
+    assert tie_groups(told, halves) == ["a", "ab", "b"]
+    assert rank_intervals(told, halves) == [(1, 2), (1, 3), (2, 3)]
+
+
+def test_what_has_no_interval_has_no_rank_and_counts_in_none() -> None:
+    halves = [0.01, math.nan, 0.01]
+    told = better([0.9, 0.95, 0.7], halves)
+    assert rank_intervals(told, halves) == [(1, 1), None, (2, 2)]
+    assert tie_groups(told, halves) == ["a", "", "b"]
+
+
+def test_two_means_are_compared_as_by_the_normal_distribution() -> None:
+    # 1.96 standard errors of the difference, sqrt(2) times half the interval, is the edge.
+    edge = 0.01 * math.sqrt(2)
+    assert better([0.5 + 1.001 * edge, 0.5], [0.01, 0.01]).any()
+    assert not better([0.5 + 0.999 * edge, 0.5], [0.01, 0.01]).any()
+
+
+def test_true_ranks_lie_in_all_intervals_at_least_95_times_of_100() -> None:
+    rng = np.random.default_rng(0)
+    truth = np.array([0.9, 0.9, 0.89, 0.88, 0.8])
+    covered = 0
+    for _ in range(400):
+        means = truth + rng.normal(0, 0.01 / 1.96, len(truth))
+        found = rank_intervals(better(means, [0.01] * 5), [0.01] * 5)
+        best = [1 + int((truth > t).sum()) for t in truth]
+        worst = [int((truth >= t).sum()) for t in truth]
+        covered += all(r[0] <= w and r[1] >= b for r, b, w in zip(found, best, worst, strict=True))
+    assert covered / 400 >= 0.95
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_fewer_than_two_means_are_no_comparison(n: int) -> None:
+    told = better([0.5] * n, [0.1] * n)
+    assert rank_intervals(told, [0.1] * n) == [(1, 1)] * n
+    assert tie_groups(told, [0.1] * n) == ["a"] * n

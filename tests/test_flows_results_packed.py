@@ -1,0 +1,229 @@
+"""Packed boards: what they hold, what they leave out, what is refused, and that computing again finds what differs."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from textbench.flows.cli.leaderboard import leaderboard
+from textbench.flows.plan.request import Request
+from textbench.flows.report import board_page, recorded
+from textbench.flows.results import elsewhere, packed
+from textbench.flows.results.index import Index
+from textbench.flows.results.rows import result_row
+from textbench.flows.results.summary import Summary
+from textbench.flows.run import verification
+from textbench.tasks import InputError
+from textbench.tasks.storage.store import Store
+
+OWN = "text,label\n" + "".join(f"{w} film {i},{w}\n" for i in range(20) for w in ("good", "bad"))
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A results folder with one finished run on the user's own documents."""
+    from textbench.flows.plan.cell import plan
+
+    home = tmp_path_factory.mktemp("home")
+    data = home / "secret-folder" / "films.csv"
+    data.parent.mkdir()
+    data.write_text(OWN, "utf-8")
+    store = Store(home / "store")
+    (cell,) = plan(Request([], ["nb"], own={"path": str(data)}))
+    store.open(cell.references["evaluate"])
+    row = result_row(cell, store) | {
+        "run_id": "run",
+        "created": 0.0,
+        "tracking_uri": "",
+        "sweeps": [],
+        "attempt": "",
+    }
+    Index(home).put(cell, row | {"request": asdict(cell.request), "documents_95": {"accuracy": 0.1}})
+    return home
+
+
+@pytest.fixture(scope="module")
+def lines(home: Path) -> list[packed.Line]:
+    return packed.cells(home, Index(home).rows())
+
+
+def test_what_is_read_is_what_was_written(lines: list[packed.Line], tmp_path: Path) -> None:
+    packed.write(tmp_path / "board.parquet", lines)
+    assert packed.read(tmp_path / "board.parquet") == lines
+    assert lines[0]["metrics"] and lines[0]["files"]["evaluate"] and lines[0]["cells"]
+
+
+def test_no_text_and_no_path_leaves_the_machine(lines: list[packed.Line]) -> None:
+    said = json.dumps(lines)
+    assert "secret-folder" not in said and "good film" not in said
+    assert lines[0]["command"] == "" and lines[0]["hidden"]
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("sentence(model='/home/me/models/mpnet')", "sentence(model='mpnet')"),
+        ("~/m.py", "m.py"),
+        ("C:\\users\\me\\m.py", "m.py"),
+        ("org/name", "org/name"),
+    ],
+)
+def test_a_path_is_cut_to_its_last_name(text: str, left: str) -> None:
+    assert packed._without_folders(text) == left
+
+
+CHANGES = {
+    "seed": ({"seeds": [7]}, "seed"),
+    "trials": ({"trials": 9}, "trials"),
+    "method": ({"method": "tfidf"}, "method"),
+    "key": ({"cells": ["0" * 64]}, "key"),
+    "metric": ({"metrics": {"accuracy": float("inf")}}, "finite"),
+    "unknown metric": ({"metrics": {"luck": 1.0}}, "luck"),
+    "escape": ({"method": "\x1b[31mnb"}, "printed"),
+    "kind": ({"kind": "guess"}, "guess"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_line_that_does_not_fit_its_key_is_refused(
+    change: str, lines: list[packed.Line], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    altered, said = CHANGES[change]
+    path = tmp_path / "board.parquet"
+    monkeypatch.setattr(packed, "_checksum", lambda lines: "same")  # whoever alters lines can seal them too
+    packed.write(path, [lines[0] | altered])
+    with pytest.raises(InputError, match=said) as caught:
+        packed.read(path)
+    assert "\n" not in str(caught.value) and str(caught.value).isprintable()
+
+
+def test_other_parquet_and_other_bytes_are_refused(lines: list[packed.Line], tmp_path: Path) -> None:
+    path = tmp_path / "board.parquet"
+    pa.parquet.write_table(pa.table({"a": [1]}), path)
+    with pytest.raises(InputError, match="no packed board"):
+        packed.read(path)
+    packed.write(path, lines)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(InputError, match="damaged"):
+        packed.read(path)
+    with pytest.raises(InputError, match="cannot be read"):
+        packed.read(tmp_path / "none.parquet")
+
+
+@settings(max_examples=30)
+@given(place=st.floats(0, 1, exclude_max=True), by=st.integers(1, 255))
+def test_any_altered_byte_is_noticed_or_changes_nothing(
+    place: float, by: int, lines: list[packed.Line], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.mktemp("altered") / "board.parquet"
+    packed.write(path, lines)
+    content = bytearray(path.read_bytes())
+    content[int(place * len(content))] ^= by
+    path.write_bytes(content)
+    try:
+        found = packed.read(path)
+    except InputError as error:
+        assert "\n" not in str(error)
+    else:
+        assert found == lines
+
+
+def test_an_added_board_stands_apart_and_what_was_run_here_counts_as_own(
+    lines: list[packed.Line], tmp_path: Path
+) -> None:
+    path = tmp_path / "theirs.parquet"
+    packed.write(path, lines)
+    for _ in range(2):
+        added = elsewhere.add(tmp_path / "home", str(path))
+    assert [board.name for board in elsewhere.boards(tmp_path / "home")] == [
+        f"theirs.parquet ({added.sha256[:8]})"
+    ]
+    assert elsewhere.without_own(added.lines, []) == lines
+    assert elsewhere.without_own(added.lines, [{"key": lines[0]["cells"][0]}]) == []
+    elsewhere.forget(tmp_path / "home", "theirs.parquet")
+    assert elsewhere.boards(tmp_path / "home") == []
+    with pytest.raises(InputError, match="there are: none"):
+        elsewhere.forget(tmp_path / "home", "theirs.parquet")
+
+
+def test_an_address_is_not_fetched_offline(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="TEXTBENCH_OFFLINE"):
+        elsewhere.add(tmp_path, "https://example.org/board.parquet")
+
+
+def test_the_leaderboard_shows_it_as_from_elsewhere(
+    lines: list[packed.Line],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("TEXTBENCH_HOME", str(tmp_path))
+    packed.write(tmp_path / "theirs.parquet", lines)
+    elsewhere.add(tmp_path, str(tmp_path / "theirs.parquet"))
+    leaderboard()
+    said = capsys.readouterr().out
+    assert "There are no finished runs yet" in said and "From elsewhere: theirs.parquet" in said
+    assert f"films@{lines[0]['documents_sha256'][:8]}" in said
+
+
+def test_computing_again_gives_the_same_bits_or_names_the_stage(home: Path) -> None:
+    found = packed.cells(home, Index(home).rows(), with_paths=True)
+    lied = json.loads(json.dumps(found[0])) | {"metrics": found[0]["metrics"] | {"accuracy": 0.123}}
+    damaged = json.loads(json.dumps(found[0]))
+    damaged["files"]["vectorize"]["terms.json"] = "0" * 64
+    same, of_lie, of_damage = verification.verify([*found, lied, damaged], Store(home / "store"))
+    assert same.is_same and "bits" in same.said
+    assert not of_lie.is_same and "accuracy" in of_lie.said and "0.123" in of_lie.said
+    assert not of_damage.is_same and of_damage.stage == "vectorize"
+
+
+def test_a_sample_is_of_what_can_be_computed_again(lines: list[packed.Line]) -> None:
+    with pytest.raises(InputError, match="own documents"):
+        verification.sample(lines, 5)
+    known = packed.read(packed.FILE)
+    assert verification.sample(known, 5, seed=1) == verification.sample(known, 5, seed=1)
+    assert len(verification.sample(known, None)) == len(known)
+
+
+def test_commands_of_the_record_are_understood() -> None:
+    requests = [
+        verification.request_of(line)
+        for line in packed.read(packed.FILE)
+        if line["command"].startswith("textbench run --dataset")
+    ]
+    assert len(requests) > 100 and all(request.seeds for request in requests)
+
+
+def test_the_packed_board_is_the_record() -> None:
+    lines = packed.read(packed.FILE)
+    assert lines == recorded.packed_lines(), "make pages writes it anew"
+
+    def place(one: Summary) -> tuple[object, ...]:
+        return one.dataset, one.protocol, one.method, one.trials, one.settings
+
+    shown = sorted(board_page.summaries(lines), key=place)
+    assert shown == sorted(recorded.summaries(), key=place)
+
+
+def test_the_page_is_one_file_with_ranks_that_sorts() -> None:
+    lines = [line for line in packed.read(packed.FILE) if line["dataset"] == "r8"]
+    page = board_page.page(lines, "board.parquet")
+    assert page == board_page.page(lines, "board.parquet")
+    assert "ranks</th>" in page and "ties</th>" in page and "http" not in page.split("<script>")[0]
+
+
+def test_recorded_boards_are_shown_without_a_run(capsys: pytest.CaptureFixture[str]) -> None:
+    leaderboard(dataset=["r8"], method=["tfidf", "lsi"], recorded=True)
+    assert "ranks" in capsys.readouterr().out
+    leaderboard(dataset=["r8"], method=["tfidf"], recorded=True, json=True)
+    assert json.loads(capsys.readouterr().out.splitlines()[0])["dataset"] == "r8"
+    with pytest.raises(InputError, match="--metric"):
+        leaderboard(metric="macro_f1", recorded=True)
+    with pytest.raises(InputError, match="r9"):
+        leaderboard(dataset=["r9"], recorded=True)
