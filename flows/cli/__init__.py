@@ -26,6 +26,7 @@ from textbench.flows.cli.retrieve import retrieve
 from textbench.flows.cli.run import run
 from textbench.flows.cli.score import score
 from textbench.flows.cli.send import send
+from textbench.flows.cli.serve import serve
 from textbench.flows.cli.show import show
 from textbench.flows.cli.status import status
 from textbench.flows.cli.store import store_app
@@ -60,6 +61,7 @@ COMMANDS = (
     show,
     export,
     transform,
+    serve,
     texts,
     score,
 )

@@ -1,12 +1,13 @@
 """`textbench export`: a run's fitted representation and probe as one file."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from textbench.flows.cli.output import check_file, print_json
 from textbench.flows.cli.take import DataSet, OfProtocol, RunName, take_run
+from textbench.tasks import InputError
 
 
 def export(
@@ -24,11 +25,25 @@ def export(
             help="Train on all documents, training and test, with the run's settings; its accuracy is not measured.",
         ),
     ] = False,
+    mlflow: Annotated[
+        bool,
+        typer.Option("--mlflow", help="Log it to its MLflow run and register it, instead of writing a file."),
+    ] = False,
+    name: Annotated[
+        str | None,
+        typer.Option(help="With --mlflow: the registered model's name.", show_default="the data set"),
+    ] = None,
+    alias: Annotated[
+        str, typer.Option(help="With --mlflow: what the better one gets, by a paired test.")
+    ] = "champion",
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Write a run's fitted method and classifier to one .npz file, for `textbench transform`.
 
     The file holds arrays and a manifest.json, no pickle; it does not need the results folder any more.
+
+    With --mlflow it becomes a version of a registered model, which takes the alias only where a paired test says that
+    it is better than the one that has it; mlflow models serve -m models:/NAME@champion answers with it.
 
     Example: textbench export tfidf -d r8 -o r8-tfidf.npz
     """
@@ -39,6 +54,9 @@ def export(
 
     home = home_folder()
     row = take_run(home, run, dataset, protocol)
+    if mlflow:
+        _register(home, row, name, alias, is_file=out is not None or refit, as_json=json)
+        return
     path = out or Path(f"{row['dataset']}-{row['method']}.npz")
     check_file("--out", path, [".npz"])
     try:
@@ -55,3 +73,25 @@ def export(
         if refit:
             print("Trained on all documents: none are left to measure its accuracy on.")
         print(f"Use it with: textbench transform {path} TEXTS.csv")
+
+
+def _register(
+    home: Path, row: dict[str, Any], name: str | None, alias: str, *, is_file: bool, as_json: bool
+) -> None:
+    from dataclasses import asdict
+
+    from textbench.flows.explain import registry
+    from textbench.flows.explain.export import Model
+    from textbench.flows.results.runs import Run
+
+    if is_file:
+        raise InputError("--mlflow registers a run as it was measured: leave out --out and --refit")
+    registry.check_name(name or row["dataset"], alias)
+    found = registry.register(home, row, Model.from_run(Run(home, row)), name or row["dataset"], alias)
+    if as_json:
+        print_json(asdict(found))
+        return
+    print(
+        f"Registered {found.name} version {found.version}: {row['method']} seed {row['seed']}. {found.said}"
+    )
+    print(f"Serve the {alias} with: mlflow models serve -m {found.uri} --env-manager local")

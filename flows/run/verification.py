@@ -29,7 +29,7 @@ CHECKED = ("ingest", "vectorize", "tune", "evaluate")
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Verification:
     """What computing a line again gave: `is_same` to the bit, `said` in words, and the `stage` that differs."""
 
     title: str
@@ -53,7 +53,7 @@ def sample(lines: Sequence[packed.Line], n: int | None, seed: int = 0) -> list[p
     return sorted(random.Random(seed).sample(able, n), key=packed.title)
 
 
-def verify(lines: Sequence[packed.Line], own: Store | None = None) -> Iterator[Verdict]:
+def verify(lines: Sequence[packed.Line], own: Store | None = None) -> Iterator[Verification]:
     """Compute each line again, in an empty folder that goes at the end, and say whether it gives the same bits.
 
     own: the store whose artifacts the lines are of, if it is here: their sha256 are compared too.
@@ -64,7 +64,7 @@ def verify(lines: Sequence[packed.Line], own: Store | None = None) -> Iterator[V
             try:
                 yield _verify(line, store, runner, own)
             except InputError as error:
-                yield Verdict(packed.title(line), False, f"cannot be computed here: {error}")
+                yield Verification(packed.title(line), False, f"cannot be computed here: {error}")
 
 
 def request_of(line: packed.Line) -> Request:
@@ -93,7 +93,7 @@ def from_command(command: str, seeds: Sequence[int]) -> Request:
     return Request(**asked | {"seeds": list(seeds)})
 
 
-def _verify(line: packed.Line, store: Store, runner: Threads, own: Store | None) -> Verdict:
+def _verify(line: packed.Line, store: Store, runner: Threads, own: Store | None) -> Verification:
     title = packed.title(line)
     cells = plan(request_of(line))
     failed: dict[str, str] = {}
@@ -104,17 +104,19 @@ def _verify(line: packed.Line, store: Store, runner: Threads, own: Store | None)
 
     execute(cells, store, runner, finish)
     if failed:
-        return Verdict(title, False, f"failed: {next(iter(failed.values()))}")
+        return Verification(title, False, f"failed: {next(iter(failed.values()))}")
     made = [score.metrics(store.open(cell.references["evaluate"])) for cell in cells]
     other = _other_code(line, cells)
     metrics = _other_metrics(line, made)
     stage = _other_files(line, cells[0], store, own) if len(cells) == 1 else ""
     if not metrics and not stage:
-        return Verdict(title, True, f"the same {'bits' if line['files'] else 'metrics'}{_although(other)}")
+        return Verification(
+            title, True, f"the same {'bits' if line['files'] else 'metrics'}{_although(other)}"
+        )
     if not stage:
-        return Verdict(title, not metrics, f"{metrics}{_although(other)}", "evaluate")
+        return Verification(title, not metrics, f"{metrics}{_although(other)}", "evaluate")
     said = f"{stage} differs; {metrics or 'the metrics are the same to the bit'}{_although(other)}"
-    return Verdict(title, False, said, stage)
+    return Verification(title, False, said, stage)
 
 
 def _although(other: str) -> str:

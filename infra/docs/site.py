@@ -45,6 +45,7 @@ NAV: list[tuple[str, Any]] = [
         ("Several machines", "how-to/several-machines.md"),
         ("MLflow", "how-to/mlflow.md"),
         ("Prefect", "how-to/prefect.md"),
+        ("Serve a model", "how-to/serve-a-model.md"),
         ("Share results", "how-to/share-results.md"),
         ("Submit a record", "how-to/submit-a-record.md"),
     ]),

@@ -1,0 +1,91 @@
+"""MLflow's registry: who becomes champion, and a logged model that answers with the bits of its file, unpickled."""
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.made_model import made_model
+from tests.made_runs import one_label
+from textbench.flows.explain import registry
+from textbench.tasks import InputError
+from textbench.tasks.tracking.tracker import Tracker, read_settings
+
+TARGET = [0, 1, 2] * 30
+WORSE = [1, 1, 2] * 30
+ALMOST = [1, *TARGET[1:]]
+
+
+def test_an_alias_changes_hands_by_a_paired_test_alone(tmp_path: Path) -> None:
+    runs = {
+        name: one_label(tmp_path, "20ng", name, TARGET, predicted)
+        for name, predicted in (("tfidf", TARGET), ("nb", WORSE), ("lsi", ALMOST))
+    }
+    assert registry.contest(tmp_path, runs["nb"], runs["tfidf"]) == (
+        True,
+        "champion: tfidf is better than nb (accuracy +33.33, p = 0.0002)",
+    )
+    is_better, said = registry.contest(tmp_path, runs["lsi"], runs["tfidf"])
+    assert not is_better and said.startswith("champion stays: p = 0.") and "+1.11" in said
+    assert not registry.contest(tmp_path, runs["tfidf"], runs["nb"])[0]
+
+
+def test_runs_on_other_documents_are_no_contest(tmp_path: Path) -> None:
+    old = one_label(tmp_path, "20ng", "nb", TARGET, WORSE)
+    new = one_label(tmp_path, "20ng", "tfidf", TARGET, TARGET, edition=2)
+    assert registry.contest(tmp_path, old, new) == (False, "champion stays: nb was tested on other documents")
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "a b", "ü", "x" * 101])
+def test_a_name_that_is_none_is_refused(name: str) -> None:
+    with pytest.raises(InputError, match="--name"):
+        registry.check_name(name, "champion")
+    with pytest.raises(InputError, match="--alias"):
+        registry.check_name("r8", "v3")
+
+
+def test_a_logged_model_answers_with_the_bits_of_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "_corpus", lambda home, row: {"sha256": {"made.tar": "0" * 64}})
+    tracker = Tracker(read_settings(tmp_path))
+    tracker.prepare()
+    row = one_label(tmp_path, "20ng", "tfidf", TARGET, TARGET)
+    run = tracker.client.create_run(tracker.experiment(tracker.settings.experiment))
+    row |= {"run_id": run.info.run_id}
+    first = registry.register(tmp_path, row, made_model(), "made")
+    again = registry.register(tmp_path, row, made_model(), "made")
+    assert (first.version, first.said) == ("1", "champion: the first")
+    assert (again.version, again.is_champion) == ("2", True)
+
+    import cloudpickle
+    import mlflow
+    from mlflow.pyfunc.scoring_server import init
+    from starlette.testclient import TestClient
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError("a pickle was read")
+
+    for module in (pickle, cloudpickle):
+        monkeypatch.setattr(module, "load", refuse)
+        monkeypatch.setattr(module, "loads", refuse)
+    model = mlflow.pyfunc.load_model("models:/made@champion")
+    assert not list(Path(model.metadata.artifact_path or tmp_path).rglob("*.pkl"))
+    assert model.metadata.signature.inputs.input_names() == ["text"]
+    texts = ["wheat and corn", "oil"]
+    answers = made_model().answer(texts)
+    client = TestClient(init(model))
+
+    def ask(data: Any) -> Any:
+        return client.post("/invocations", json={"dataframe_split": {"columns": ["text"], "data": data}})
+
+    found = ask([[text] for text in texts]).json()["predictions"]
+    assert [row["label"] for row in found] == answers.labels
+    for row_found, values, margin in zip(found, answers.values, answers.margins, strict=True):
+        assert [row_found[f"decision_{name}"] for name in answers.classes] == values.tolist()
+        assert row_found["margin"] == float(margin)
+    assert ask([[" "]]).status_code == 400
+    logged = tracker.client.get_logged_model(again.model_id)
+    assert {metric.key: metric.value for metric in logged.metrics} == row["metrics"]
+    assert "20ng" in {metric.dataset_name for metric in logged.metrics}
