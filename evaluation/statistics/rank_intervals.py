@@ -3,8 +3,10 @@
 Two means differ where their distance is more than chance explains, by the normal distribution with standard errors of
 half a 95 % interval over 1.96, Holm-corrected over all pairs of the board. The intervals are taken as independent:
 over the same test documents they rarely are, and the test then finds less than a paired one. All intervals of ranks
-hold at once with 95 % certainty, as in Mogstad, Romano, Shaikh, Wilhelm, Inference for Ranks (Review of Economic
-Studies 91, 2024), section 3.
+hold at once with 95 % certainty.
+
+Source: Mogstad, Romano, Shaikh, Wilhelm, Inference for Ranks with Applications to Mobility across Neighborhoods and
+Academic Achievement across Countries, Review of Economic Studies 91 (2024), section 3.
 
 Every array has as many rows as there are means; a half-width that is nan compares with nothing.
 """
@@ -47,7 +49,7 @@ def _two_sided(distance: float, error: float) -> float:
 def rank_intervals(told: np.ndarray, half_widths: Sequence[float]) -> list[tuple[int, int] | None]:
     """Return the least and the greatest rank that each may have, 1 the best; None where its interval is not known.
 
-    told: as `better` returns. What has no interval counts in nobody's rank.
+    told: (n, n) as `better` returns. What has no interval counts in nobody's rank.
     """
     n_known = sum(not math.isnan(half) for half in half_widths)
     return [
@@ -59,8 +61,9 @@ def rank_intervals(told: np.ndarray, half_widths: Sequence[float]) -> list[tuple
 def tie_groups(told: np.ndarray, half_widths: Sequence[float]) -> list[str]:
     """Return of each the letters of its groups: "a" is that of the best, and two that share one are not told apart.
 
-    Of means in order, best first. Groups are runs of neighbours of whom no two are told apart, none within another
-    (the bars of a critical-difference diagram). What has no interval has no letter; after the 26th group come two.
+    told: (n, n) as `better` returns, of means in order, best first. Groups are runs of neighbours of whom no two are
+    told apart, none within another (the bars of a critical-difference diagram). What has no interval has no letter;
+    after the 26th group come two.
     """
     known = [i for i, half in enumerate(half_widths) if not math.isnan(half)]
     apart = told | told.T

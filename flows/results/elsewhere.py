@@ -36,7 +36,7 @@ class Added(NamedTuple):
 
 
 def add(home: Path, origin: str) -> Added:
-    """Check a packed board, a file or a URL, and keep it in a results folder; a second time nothing changes.
+    """Check a packed board, a file or a URL, keep it in a results folder, and return it; twice changes nothing.
 
     Raises InputError for what cannot be had, is no packed board, or was altered.
     """
@@ -88,7 +88,10 @@ def boards(home: Path) -> list[Added]:
 
 
 def forget(home: Path, name: str) -> Added:
-    """Take an added board away, by its file's name or the beginning of its sha256. Raises InputError for another."""
+    """Take an added board away, by its file's name or the beginning of its sha256, and return it.
+
+    Raises InputError for another name.
+    """
     known = boards(home)
     meant = [b for b in known if name == b.name or name == b.name.split(" (")[0] or b.sha256.startswith(name)]
     if len(meant) != 1:
