@@ -118,9 +118,9 @@ def read(path: Path) -> list[Line]:
         lines = [_unfolded(line) for line in file.read().to_pylist()]
         is_intact = _checksum(lines) == about.get("sha256")
     except OSError as error:
-        if isinstance(error, pa.ArrowException):
+        if error.strerror is None:  # of the reader of Parquet
             raise InputError(f"{path} is damaged or no Parquet file ({_short(error)})") from error
-        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
     except (pa.ArrowException, ValueError, TypeError, AttributeError, RecursionError) as error:
         if isinstance(error, InputError):
             raise
