@@ -13,6 +13,7 @@ from textbench.flows.cli.curve import curve
 from textbench.flows.cli.doctor import doctor
 from textbench.flows.cli.down import down
 from textbench.flows.cli.ensemble import ensemble
+from textbench.flows.cli.errors import errors
 from textbench.flows.cli.export import export
 from textbench.flows.cli.fetch import fetch
 from textbench.flows.cli.forget import forget
@@ -52,6 +53,7 @@ COMMANDS = (
     curve,
     compare,
     ensemble,
+    errors,
     claims,
     report,
     retrieve,

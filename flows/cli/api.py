@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from textbench.flows.explain.frames import (
         Curves,
         EnsembleResults,
+        ErrorResults,
         PairedTests,
         Rankings,
         Results,
@@ -331,6 +332,52 @@ def ensemble(
     if errors := [str(row["error"]) for row in rows if row["error"]]:
         raise InputError(f"the ensemble could not be made: {errors[0]}")
     return EnsembleResults(ensembles(place, given, rows))
+
+
+@_takes()
+def errors(
+    *runs: "str | Results",
+    dataset: str | None = None,
+    protocol: str | None = None,
+    only: str | None = None,
+    classes: str | Iterable[str] = (),
+    texts: bool = False,
+    top: int = 20,
+    home: Place | None = None,
+) -> "ErrorResults":
+    """Return the test documents that two runs answer differently, or one gets wrong, as `textbench errors` does.
+
+    runs: one or two names of runs, as of `compare`; or what `run` found, one run or two. only: different, first-wrong,
+    second-wrong, both-wrong or wrong. classes: only documents of these, or taken for them. texts: with the documents'
+    texts, which nothing holds else. top: documents that are shown; `table()` has all. Raises InputError for runs on
+    other documents, and where these have several labels each.
+
+    >>> import textbench as tb
+    >>> texts = [f"{words} {n}" for n in range(20) for words in ("wheat harvest", "oil tanker")]
+    >>> found = tb.run((texts, ["grain", "ship"] * 20), ["tfidf", "majority"], progress=False)
+    >>> errors = tb.errors(found)
+    >>> errors.verdict
+    'data: of 12 test documents, tfidf gets 0 wrong and majority gets 6 wrong, 0 and 6 of them alone; 0 both.'
+    >>> errors.table(1)[["label", "tfidf", "majority", "right"]]
+      label tfidf majority  right
+    0  ship  ship    grain  tfidf
+    """
+    from textbench.flows.explain.errors import errors as found_in
+    from textbench.flows.explain.frames import ErrorResults, Results
+    from textbench.flows.results.runs import find_run
+    from textbench.flows.run.workspace import home_folder
+
+    given = [one for one in runs if isinstance(one, Results)]
+    if given and len(runs) > 1:
+        raise InputError("what a run found is looked at by itself: leave out the other runs")
+    place = given[0].home if given else home_folder(home)
+    names = [str(row["key"]) for one in given for row in one.rows if row["error"] is None] or [
+        *map(str, runs)
+    ]
+    if len(names) not in (1, 2) or (given and not names):
+        raise InputError(f"errors are of one run or of two, got {len(names)}")
+    rows = [find_run(place, name, dataset, protocol) for name in names]
+    return ErrorResults(found_in(place, rows, only or "", _texts(classes)), top, texts)
 
 
 @_takes()

@@ -11,6 +11,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from textbench.flows.explain.errors import ErrorList
 from textbench.flows.plan.corpora import keep_numbers, told_apart
 from textbench.flows.referee.held import headlines, totals
 from textbench.flows.referee.ledger import LedgerEntry
@@ -403,3 +404,41 @@ class EnsembleResults(Displayed):
     def verdict(self) -> str:
         """Whether the ensemble is better than its best member, by more than chance."""
         return self.found.verdict
+
+
+@dataclass(frozen=True, repr=False)
+class ErrorResults(Displayed):
+    """The errors of one or two runs: of `found` at most `top` documents are shown, their texts only where asked for."""
+
+    found: ErrorList
+    top: int
+    with_texts: bool = False
+
+    def table(self, top: int | None = None) -> "pd.DataFrame":
+        """Return a row for each chosen document, at most `top` of them, evenly from all: its label and the answers.
+
+        `right` names the run that is right, `nearest_cosine` is that with the training document nearest by rarer terms,
+        `nearest_train` that document's number where it is nearly the same.
+        """
+        import pandas as pd
+
+        return pd.DataFrame(self.found.records(top, with_texts=self.with_texts))
+
+    def confusion(self, run: int = 0) -> "pd.DataFrame":
+        """Return the confusion matrix of the first run, or the second (1): rows are labels, columns answers."""
+        import pandas as pd
+
+        names = list(self.found.classes)
+        return pd.DataFrame(self.found.confusions[run], index=names, columns=names)
+
+    def tables(self, *, is_terminal: bool) -> list[Table]:
+        """Return the documents, and what each run confuses most often; for a page its confusion matrix too."""
+        runs = range(len(self.found.names))
+        documents = self.found.documents(self.top, with_texts=self.with_texts)
+        matrices = [] if is_terminal else [self.found.matrix(i) for i in runs]
+        return [documents, *(self.found.confused(i, 5) for i in runs), *filter(None, matrices)]
+
+    @property
+    def verdict(self) -> str:
+        """How many documents each run gets wrong, and how many of these alone."""
+        return self.found.answer

@@ -41,6 +41,7 @@ NAV: list[tuple[str, Any]] = [
         ("Vectors and predictions from elsewhere", "how-to/elsewhere.md"),
         ("Tuning", "how-to/tuning.md"),
         ("Ensembles", "how-to/ensembles.md"),
+        ("Errors to look at", "how-to/errors.md"),
         ("Every night", "how-to/nightly.md"),
         ("Several machines", "how-to/several-machines.md"),
         ("MLflow", "how-to/mlflow.md"),
