@@ -53,7 +53,8 @@ def own_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name, value in QUIET.items():
         monkeypatch.setenv(name, value)
     for name in NOT_THE_USERS:
-        monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv(name, "")  # so that what a test, or a library in it, sets goes with it
+        monkeypatch.delenv(name)
     monkeypatch.setenv("TEXTBENCH_HOME", str(tmp_path / "home"))
 
 

@@ -1,6 +1,7 @@
 """MLflow's registry: who becomes champion, and a logged model that answers with the bits of its file, unpickled."""
 
 import pickle
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,17 @@ def test_a_name_that_is_none_is_refused(name: str) -> None:
         registry.check_name("r8", "v3")
 
 
+@pytest.fixture
+def own_tracking() -> Iterator[None]:
+    """Take back which database MLflow is told to use."""
+    yield
+    import mlflow
+
+    mlflow.set_tracking_uri(None)
+    mlflow.set_registry_uri(None)
+
+
+@pytest.mark.usefixtures("own_tracking")
 def test_a_logged_model_answers_with_the_bits_of_its_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
