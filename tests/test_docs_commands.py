@@ -32,13 +32,23 @@ PLANNED = {
     "textbench run -d r52 -m tfidf -m nb-svm --seeds 5",
     "textbench run -d r8 -m lsi --trials 20",
     "textbench run -d r8 -m lsi --search-seconds 60",
+    "textbench run -d r8 -m 'ensemble(tfidf, nb-svm, lsi@letters)' --seeds 3",
 }
 NOT_RUN = {
+    "textbench serve best -d r8": "serves until it is stopped; tests of servers ask it",
     "textbench claims scdv-2017/table-1/scdv --run --record": "writes the record",
     "textbench claims --paper scdv-2017 --record": "writes the record",
     "textbench report --record": "writes the record",
 }
-OTHER_TOOLS = {"make", "git", "pip", "export", ".venv/bin/python"}  # what CI does, and variables
+OTHER_TOOLS = {
+    "curl",
+    "mlflow",
+    "make",
+    "git",
+    "pip",
+    "export",
+    ".venv/bin/python",
+}  # what CI does, and variables
 
 
 def commands() -> Iterator[tuple[Path, str]]:
@@ -63,6 +73,9 @@ def write_files(folder: Path) -> None:
     stories.text[:3].to_csv(folder / "new.csv", index=False)
     tickets = stories.assign(label=stories.label + np.where(stories.text.str.contains("mln"), ";mln", ""))
     tickets.to_json(folder / "tickets.jsonl", orient="records", lines=True)
+    for name in ("first", "second"):  # two of one name: the second is called data (2)
+        (folder / name).mkdir()
+        stories.sample(100, random_state=len(name)).to_csv(folder / name / "data.csv", index=False)
     for number, (text, label) in enumerate(zip(stories.text[:200], stories.label, strict=False)):
         (folder / "folder" / label).mkdir(parents=True, exist_ok=True)
         (folder / "folder" / label / f"{number}.txt").write_text(text, "utf-8")
@@ -74,7 +87,7 @@ def write_files(folder: Path) -> None:
     guesses = r8[r8.split == "test"].label.rename("label")
     guesses.to_csv(folder / "predictions.csv", index=False)
     (folder / "small-model").symlink_to(small_model())
-    write_collections(folder, list(stories.text[:40]))
+    write_collections(folder, list(stories.text))
     for block in (block for page in PAGES for block in blocks(page) if block.file):
         (folder / str(block.file)).write_text(block.text, "utf-8")
 
@@ -107,7 +120,8 @@ def words_of(command: str) -> list[str]:
     if "--dry-run" in words:
         return words
     words = [STAND_INS.get(word, word).replace("FOLDER", STAND_INS["FOLDER"]) for word in words]
-    words = [f"api{small_endpoint()}" if "api(" in word else word for word in words]
+    endpoint = ", ".join(f"{name}={value!r}" for name, value in small_endpoint().items())
+    words = [f"api({endpoint})" if "api(" in word else word for word in words]
     return [*words, "--dry-run"] if command in PLANNED else words
 
 
@@ -129,6 +143,8 @@ def test_every_command_of_the_pages_ends_well(
 
     try:
         assert not textbench(["run", "-d", "r8", "-m", "tfidf", "-m", "lsi", "-m", "nb"])
+        for name in ("first", "second"):
+            assert not textbench(["run", "--data", f"{name}/data.csv", "-m", "nb", "--seed", "0"])
         wrong = {}
         done = set()
         for page, command in commands():
@@ -136,6 +152,8 @@ def test_every_command_of_the_pages_ends_well(
             assert first == "textbench" or first in OTHER_TOOLS, command
             if first == "textbench" and command not in done and command not in NOT_RUN:
                 done.add(command)
+                if command.startswith("textbench up"):
+                    assert not textbench(["down"])  # those of the page before
                 if said := textbench(words_of(command)):
                     wrong[f"{page.name}: {command}"] = said
         assert not wrong, "\n".join(f"{command}\n{said}" for command, said in wrong.items())

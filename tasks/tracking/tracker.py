@@ -45,6 +45,10 @@ CHANGED = "+changes"  # behind a commit from which files differ
 MAX_KEY = 200  # letters of a file's name in a tag; MLflow takes 250 in all
 Tags = Mapping[str, str]
 Points = Mapping[tuple[str, int], float]
+MAX_NAME = 250  # letters of a parameter's name
+UNWRITABLE = re.compile(
+    r"[^\w\-. :/]", re.ASCII
+)  # what MLflow refuses in it; names of an ensemble's members have it
 NONE = "none"  # for a tracking_uri: runs are kept in the results folder alone
 SCHEMES = ("sqlite:///", "http:", "https:", "postgresql", "mysql", "databricks")
 WHEN_DOWN = ("stop", "spool")
@@ -243,7 +247,8 @@ class Tracker:
         """
         client = self.client
         names = ("dataset", "method", "protocol", "seed", "trials", "probe")
-        params = {name: str(value) for name, value in ({n: row[n] for n in names} | row["params"]).items()}
+        every = {n: row[n] for n in names} | row["params"]
+        params = {UNWRITABLE.sub("_", name)[:MAX_NAME]: str(value) for name, value in every.items()}
         now = int(time.time() * 1000)
         # The run is written when it is over; MLflow's duration shall be what its stages took.
         begun = now - int(1000 * sum(row["seconds"].values()))
