@@ -13,7 +13,7 @@ from textbench.flows.results.metric_names import heading, scale, unit
 from textbench.flows.results.summary import Summary, columns, of_best, summarise, tables
 from textbench.tasks import InputError
 
-LINE = 80  # characters below an axis
+LINE = 64  # characters below an axis
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def draw_methods(axis: Any, methods: Sequence[MethodMark], edge: float = -math.i
             drawn = axis.errorbar(method.value, place, xerr=bar, fmt=method.marker, capsize=2.5, **looks)
             style.dash(drawn, method.over)
         axis.text(1.02, place, method.beside, transform=axis.get_yaxis_transform(), va="center")
-    style.name_lines(axis, [method.label for method in methods])
+    style.name_lines(axis, [style.shortened(method.label) for method in methods])
     # One unit at least, so that a hundredth of a point does not look large, with ticks that say what they are.
     low, high = axis.get_xlim()
     if high - low < 1:
@@ -86,7 +86,8 @@ def _panel(axis: Any, summaries: list[Summary], metric: str) -> None:
     label = f"{heading(metric)}, {unit(metric)}{_bars(summaries, metric)}"
     if shared := of_best(summaries, metric):
         label += "\n" + textwrap.fill(f"Diamond: best{shared}", LINE)
-    label += explained(summary.label for summary in summaries).replace(" ", "\n", 1)
+    if said := explained(summary.label for summary in summaries):
+        label += "\n" + textwrap.fill(said.strip(), LINE)
     axis.set_xlabel(label)
 
 

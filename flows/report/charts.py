@@ -97,7 +97,7 @@ def cost(board: Board, kind: str) -> Figure | None:
     with style.canvas(3.3) as (figure, axis):
         axis.set_xlabel(of_cost)
         axis.set_ylabel(f"{board.heading}, {unit(board.metric)}")
-        draw_costs(axis, [(x, y) for x, y, _ in near], [s.label for *_, s in near], best)
+        draw_costs(axis, [(x, y) for x, y, _ in near], [style.shortened(s.label) for *_, s in near], best)
         words = "; ".join(f"{s.label} {y:.2f} at {x:.3g}" for x, y, s in sorted(timed, key=lambda p: p[0]))
         on_front = ", ".join(s.label for x, y, s in timed if (x, y) in best)
         svg = style.inline(figure, name, title, f"{words}. On the Pareto front: {on_front}.")
