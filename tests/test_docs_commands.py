@@ -40,15 +40,8 @@ NOT_RUN = {
     "textbench claims --paper scdv-2017 --record": "writes the record",
     "textbench report --record": "writes the record",
 }
-OTHER_TOOLS = {
-    "curl",
-    "mlflow",
-    "make",
-    "git",
-    "pip",
-    "export",
-    ".venv/bin/python",
-}  # what CI does, and variables
+# What CI does, variables, and what asks a server.
+OTHER_TOOLS = {"curl", "mlflow", "make", "git", "pip", "export", ".venv/bin/python"}
 
 
 def commands() -> Iterator[tuple[Path, str]]:
@@ -148,7 +141,7 @@ def test_every_command_of_the_pages_ends_well(
         wrong = {}
         done = set()
         for page, command in commands():
-            first = shlex.split(command)[0]
+            first = next(word for word in shlex.split(command) if not word.startswith("MLFLOW_"))
             assert first == "textbench" or first in OTHER_TOOLS, command
             if first == "textbench" and command not in done and command not in NOT_RUN:
                 done.add(command)

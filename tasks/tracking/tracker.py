@@ -46,9 +46,8 @@ MAX_KEY = 200  # letters of a file's name in a tag; MLflow takes 250 in all
 Tags = Mapping[str, str]
 Points = Mapping[tuple[str, int], float]
 MAX_NAME = 250  # letters of a parameter's name
-UNWRITABLE = re.compile(
-    r"[^\w\-. :/]", re.ASCII
-)  # what MLflow refuses in it; names of an ensemble's members have it
+# What MLflow refuses in it; names of an ensemble's members have it.
+UNWRITABLE = re.compile(r"[^\w\-. :/]", re.ASCII)
 NONE = "none"  # for a tracking_uri: runs are kept in the results folder alone
 SCHEMES = ("sqlite:///", "http:", "https:", "postgresql", "mysql", "databricks")
 WHEN_DOWN = ("stop", "spool")
