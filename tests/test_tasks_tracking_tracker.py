@@ -369,12 +369,18 @@ def test_long_errors_and_parameters_are_recorded(tracker: Tracker) -> None:
 
 def test_parameters_of_any_name_are_recorded(tracker: Tracker) -> None:
     """Those of an ensemble are called like its members."""
-    weights = {"lsi@letters": 0.5, "avgvec(word_vectors__path='glove.txt')": 0.25, "z" * 300: 0.25}
+    weights = {
+        "lsi@letters": 0.5,
+        "avgvec(word_vectors__path='glove.txt')": 0.25,
+        "z" * 300: 0.25,
+        "api(url='http://a/v1')": 0,
+    }
     run_id = tracker.record(row(params=weights), tags("members"), {})
     found = tracker.client.get_run(run_id).data.params
     assert found["lsi_letters"] == "0.5"
     assert found["avgvec_word_vectors__path__glove.txt__"] == "0.25"
     assert found["z" * 250] == "0.25"
+    assert found["api_url__http:__a_v1__"] == "0"
 
 
 def test_a_result_that_came_out_otherwise_does_not_stop_the_sweep(tracker: Tracker) -> None:

@@ -47,7 +47,7 @@ Tags = Mapping[str, str]
 Points = Mapping[tuple[str, int], float]
 MAX_NAME = 250  # letters of a parameter's name
 # What MLflow refuses in it; names of an ensemble's members have it.
-UNWRITABLE = re.compile(r"[^\w\-. :/]", re.ASCII)
+UNWRITABLE = re.compile(r"[^\w\-. :]", re.ASCII)
 NONE = "none"  # for a tracking_uri: runs are kept in the results folder alone
 SCHEMES = ("sqlite:///", "http:", "https:", "postgresql", "mysql", "databricks")
 WHEN_DOWN = ("stop", "spool")
