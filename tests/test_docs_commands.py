@@ -35,7 +35,7 @@ PLANNED = {
 }
 NOT_RUN = {
     "textbench run dcot --engine dask --address tls://scheduler:8786": "a cluster is needed; tests of Dask have one",
-    "textbench export best -d r8 --mlflow": "the best run of this folder is of a file; tests of the registry have others",
+    "textbench export best -d r8 --mlflow": "the best run here is of a file; tests of the registry have others",
     "textbench results add mine.parquet": "a board with an ensemble is refused, an open fault; other tests add one",
     "textbench results verify mine.parquet --sample 5": "a board with an ensemble is refused, an open fault",
     "textbench results forget mine.parquet": "nothing was added",
