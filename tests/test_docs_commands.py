@@ -123,6 +123,7 @@ def words_of(command: str) -> list[str]:
 
 
 @pytest.mark.dear
+@pytest.mark.timeout(3000)
 def test_every_command_of_the_pages_ends_well(
     tmp_path: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
