@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from textbench.flows.cli.leaderboard import leaderboard
+from textbench.flows.plan.cell import Cell, plan
 from textbench.flows.plan.request import Request
 from textbench.flows.report import board_page, recorded
 from textbench.flows.results import elsewhere, packed
@@ -27,14 +28,17 @@ OWN = "text,label\n" + "".join(f"{w} film {i},{w}\n" for i in range(20) for w in
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A results folder with one finished run on the user's own documents."""
-    from textbench.flows.plan.cell import plan
-
     home = tmp_path_factory.mktemp("home")
+    run(home, "nb", Store(home / "store"))
+    return home
+
+
+def run(home: Path, method: str, store: Store) -> Cell:
+    """Finish a run on documents of the user's own, put it into the index, and return its cell."""
     data = home / "secret-folder" / "films.csv"
-    data.parent.mkdir()
+    data.parent.mkdir(exist_ok=True)
     data.write_text(OWN, "utf-8")
-    store = Store(home / "store")
-    (cell,) = plan(Request([], ["nb"], own={"path": str(data)}))
+    (cell,) = plan(Request([], [method], own={"path": str(data)}))
     store.open(cell.references["evaluate"])
     row = result_row(cell, store) | {
         "run_id": "run",
@@ -44,7 +48,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "attempt": "",
     }
     Index(home).put(cell, row | {"request": asdict(cell.request), "documents_95": {"accuracy": 0.1}})
-    return home
+    return cell
 
 
 @pytest.fixture(scope="module")
@@ -181,6 +185,44 @@ def test_computing_again_gives_the_same_bits_or_names_the_stage(home: Path) -> N
     assert same.is_same and "bits" in same.said
     assert not of_lie.is_same and "accuracy" in of_lie.said and "0.123" in of_lie.said
     assert not of_damage.is_same and of_damage.stage == "vectorize"
+
+
+def test_a_damaged_file_of_ones_own_is_named_by_its_stage(home: Path) -> None:
+    own = Store(home / "store")
+    (line,) = packed.cells(home, Index(home).rows(), with_paths=True)
+    (cell,) = plan(Request(**line["request"]))
+    stored = own.folder(cell.references["vectorize"]) / "terms.json"
+    content = stored.read_bytes()
+    stored.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    try:
+        (verdict,) = verification.verify([line], own)
+    finally:
+        stored.write_bytes(content)
+    assert not verdict.is_same and verdict.stage == "vectorize"
+    assert "terms.json does not have the recorded sha256" in verdict.said
+
+
+def test_an_ensemble_travels_and_is_computed_again_to_the_bit_or_its_members_stage_is_named(
+    tmp_path: Path,
+) -> None:
+    store = Store(tmp_path / "store", isolated=False)
+    cell = run(tmp_path, "ensemble(nb, counts)", store)
+    (line,) = packed.cells(tmp_path, Index(tmp_path).rows())
+    packed.write(tmp_path / "board.parquet", [line])
+    assert packed.read(tmp_path / "board.parquet") == [line]
+    assert {"01 evaluate", "02 tune", "evaluate"} <= line["recipes"].keys()
+    without = line | {"recipes": {name: one for name, one in line["recipes"].items() if name != "01 evaluate"}}
+    assert "is not in it" in packed._problem(without)
+
+    (whole,) = packed.cells(tmp_path, Index(tmp_path).rows(), with_paths=True)
+    (same,) = verification.verify([whole], store)
+    assert same.is_same and "bits" in same.said
+    found = json.loads(json.dumps(whole))
+    for stage in ("tune", "evaluate", "02 evaluate"):
+        found["files"][stage] = dict.fromkeys(found["files"][stage], "0" * 64)
+    (differs,) = verification.verify([found], store)
+    assert not differs.is_same and differs.stage == "02 evaluate"
+    assert cell.references["02 evaluate"].key == packed.own_key(line["recipes"]["02 evaluate"])
 
 
 def test_a_sample_is_of_what_can_be_computed_again(lines: list[packed.Line]) -> None:

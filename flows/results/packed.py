@@ -19,6 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from textbench.flows.plan.base_cell import member_stage
 from textbench.flows.plan.request import Request
 from textbench.flows.results.metric_names import KNOWN
 from textbench.flows.results.runs import command_of, is_whole
@@ -268,11 +269,24 @@ def _cell(home: Path, row: Mapping[str, Any], with_paths: bool) -> Line:
 
 
 def _stages(home: Path, key: str) -> dict[str, Reference]:
-    """Return the recipes behind a result by stage, none where it is no longer stored."""
+    """Return the recipes behind a result by stage, none where it is no longer stored.
+
+    Those of an ensemble's members come first, each after its number (`member_stage`).
+    """
     try:
         result = Reference.from_json(read_meta(home / "store" / "evaluate" / key / META)["recipe"])
     except (OSError, Damaged):
         return {}
+    members = [ref for name, ref in sorted(result.inputs.items()) if name not in ("corpus", "vectors", "choice")]
+    found = {
+        member_stage(place, stage): reference
+        for place, member in enumerate(members, start=1)
+        for stage, reference in _behind(member).items()
+    }
+    return found | _behind(result)
+
+
+def _behind(result: Reference) -> dict[str, Reference]:
     inputs = result.inputs
     found = {"ingest": inputs["corpus"], "vectorize": inputs["vectors"], "tune": inputs["choice"]}
     return found | {"evaluate": result}

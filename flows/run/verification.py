@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from textbench.evaluation.statistics.intervals import mean_interval
+from textbench.flows.plan.base_cell import plain_stage
 from textbench.flows.plan.cell import Cell, plan
 from textbench.flows.plan.request import Request, fields_of
 from textbench.flows.results import packed
@@ -23,9 +24,8 @@ from textbench.tasks.storage.store import Store
 # In the order in which they are computed.
 STAGES = (
     "ingest", "audit", "vectorize", "word_vectors", "token_topics", "text_vectors", "piece_vectors", "featurize",
-    "tune", "evaluate",
+    "tune", "evaluate", "out_of_fold",
 )  # fmt: skip
-CHECKED = ("ingest", "vectorize", "tune", "evaluate")
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def sample(lines: Sequence[packed.Line], n: int | None, seed: int = 0) -> list[p
 def verify(lines: Sequence[packed.Line], own: Store | None = None) -> Iterator[Verification]:
     """Compute each line again, in an empty folder that goes at the end, and say whether it gives the same bits.
 
-    own: the store whose artifacts the lines are of, if it is here: their sha256 are compared too.
+    own: the store whose artifacts the lines are of, if it is here: their files are read whole and compared too.
     """
     with tempfile.TemporaryDirectory(prefix="textbench-verify-") as folder, Threads() as runner:
         store = Store(Path(folder) / "store")
@@ -114,8 +114,10 @@ def _verify(line: packed.Line, store: Store, runner: Threads, own: Store | None)
             title, True, f"the same {'bits' if line['files'] else 'metrics'}{_although(other)}"
         )
     if not stage:
-        return Verification(title, not metrics, f"{metrics}{_although(other)}", "evaluate")
-    said = f"{stage} differs; {metrics or 'the metrics are the same to the bit'}{_although(other)}"
+        return Verification(title, False, f"{metrics}{_although(other)}", "evaluate")
+    damaged = own.damage(cells[0].references[stage]) if own else ""
+    what = f"what is stored of {stage} is damaged ({damaged})" if damaged else f"{stage} differs"
+    said = f"{what}; {metrics or 'the metrics are the same to the bit'}{_although(other)}"
     return Verification(title, False, said, stage)
 
 
@@ -127,10 +129,8 @@ def _other_code(line: packed.Line, cells: Sequence[Cell]) -> str:
     """Say which stage's code or libraries are not those that made a line, "" where all keys are the same."""
     if all(any(cell.key.startswith(key) for key in line["cells"]) for cell in cells):
         return ""
-    for stage in CHECKED:
-        there, here = line["recipes"].get(stage), packed.own_recipe(cells[0].references[stage])
-        if there is None:
-            continue
+    for stage in sorted(line["recipes"].keys() & cells[0].references.keys(), key=_order):
+        there, here = line["recipes"][stage], packed.own_recipe(cells[0].references[stage])
         changed = [
             f"{name} {there['libraries'].get(name, 'none')} there, {here['libraries'].get(name, 'none')} here"
             for name in sorted(there["libraries"].keys() | here["libraries"].keys())
@@ -162,11 +162,16 @@ def _other_files(line: packed.Line, cell: Cell, store: Store, own: Store | None)
     """Return the first stage whose files are not the same to the bit; "" where all are that are known."""
     for stage in sorted(cell.references, key=_order):
         reference = cell.references[stage]
+        if own and own.damage(reference):
+            return stage
         then = line["files"].get(stage) or (packed.digests(own, reference) if own else {})
         if then and then != packed.digests(store, reference):
             return stage
     return ""
 
 
-def _order(stage: str) -> int:
-    return STAGES.index(stage) if stage in STAGES else STAGES.index("featurize")
+def _order(stage: str) -> tuple[bool, int, str]:
+    """Sort stages as they are computed: those of an ensemble's members before what it is made of them."""
+    plain = plain_stage(stage)
+    place = STAGES.index(plain if plain in STAGES else "featurize")
+    return stage == plain and place >= STAGES.index("tune"), place, stage

@@ -204,6 +204,16 @@ class Store:
             return False
         return True
 
+    def damage(self, reference: Reference) -> str:
+        """Return what is wrong with the artifact's files, read whole; "" where nothing is, or it is not here."""
+        if not self.folder(reference).exists():
+            return ""
+        try:
+            self._verified(reference)
+        except (OSError, Damaged) as error:
+            return str(error)
+        return ""
+
     def open(self, reference: Reference) -> Artifact:
         """Return the artifact with every file's sha256 checked, computing it first if it is missing or damaged.
 
