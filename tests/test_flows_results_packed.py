@@ -211,7 +211,9 @@ def test_an_ensemble_travels_and_is_computed_again_to_the_bit_or_its_members_sta
     packed.write(tmp_path / "board.parquet", [line])
     assert packed.read(tmp_path / "board.parquet") == [line]
     assert {"01 evaluate", "02 tune", "evaluate"} <= line["recipes"].keys()
-    without = line | {"recipes": {name: one for name, one in line["recipes"].items() if name != "01 evaluate"}}
+    without = line | {
+        "recipes": {name: one for name, one in line["recipes"].items() if name != "01 evaluate"}
+    }
     assert "is not in it" in packed._problem(without)
 
     (whole,) = packed.cells(tmp_path, Index(tmp_path).rows(), with_paths=True)

@@ -277,7 +277,9 @@ def _stages(home: Path, key: str) -> dict[str, Reference]:
         result = Reference.from_json(read_meta(home / "store" / "evaluate" / key / META)["recipe"])
     except (OSError, Damaged):
         return {}
-    members = [ref for name, ref in sorted(result.inputs.items()) if name not in ("corpus", "vectors", "choice")]
+    members = [
+        ref for name, ref in sorted(result.inputs.items()) if name not in ("corpus", "vectors", "choice")
+    ]
     found = {
         member_stage(place, stage): reference
         for place, member in enumerate(members, start=1)
