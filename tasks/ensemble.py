@@ -20,7 +20,6 @@ INPUT = "texts"
 ROLE = "classifier"
 SCHEMES = ("greedy", "equal", "stacked")  # those of `evaluation.ensembles`, which imports numpy
 RULE = "@"
-N_TOP = 5
 
 
 def members(params: Mapping[str, Any]) -> list[tuple[str, str | None]]:
@@ -206,45 +205,23 @@ def weights_of(about: Mapping[str, Any]) -> Any:
 def compute(job: "Job") -> None:
     """Combine what the members say of the test documents, and write what metrics are computed from."""
     import numpy as np
-    from scipy.sparse import csr_matrix
 
-    from textbench.evaluation.metrics.label_ranking import label_ranking_average_precision, precision_at_k
-    from textbench.evaluation.metrics.multilabel import per_label
-    from textbench.evaluation.metrics.single_label import per_class
-    from textbench.tasks.corpus import label_lists, read_ids, read_targets
-    from textbench.tasks.predict import margin
+    from textbench.tasks.predict import save_decisions
 
-    corpus, chosen = job.open("corpus"), job.open("choice")
+    chosen = job.open("choice")
     about = chosen.json("ensemble")
     weights, lines = weights_of(about)
-    names, targets = corpus.json("corpus")["target_names"], read_targets(corpus, "test")
     with job.timed("predict"):
         log_odds = np.stack(
             [line.log_odds(one.array("scores")) for line, one in zip(lines, _members_of(job), strict=True)]
         )
         scores = weights.combine(log_odds, several_labels=about["several_labels"])
-    ids = read_ids(corpus, "test")
-    columns: dict[str, Any] = {"document": range(len(scores))} | ({} if ids is None else {"id": ids})
-    if targets.ndim == 1:
-        predicted = scores.argmax(axis=1)
-        columns |= {"target": targets, "predicted": predicted, "margin": margin(scores)}
-        job.save_json("per_class", per_class(targets, predicted, names))
-    else:
-        thresholds = _thresholds(job, chosen)
-        job.save_array("thresholds", thresholds)
-        decisions = csr_matrix((scores > thresholds).astype(np.int8))
-        top = (-scores).argsort(axis=1, kind="stable")[:, :N_TOP]
-        columns |= {
-            "target": label_lists(targets),
-            "predicted": label_lists(decisions),
-            "top": list(top),
-            "top_scores": [row[labels] for row, labels in zip(scores, top, strict=True)],
-            "precision_at_1": precision_at_k(targets, scores, 1),
-            "label_ranking_average_precision": label_ranking_average_precision(targets, scores),
-        }
-        job.save_json("per_class", per_label(targets, decisions, names, thresholds))
-    job.save_array("scores", scores)
-    job.save_table("predictions", columns)
+    if not about["several_labels"]:
+        save_decisions(job, scores.argmax(axis=1), scores)
+        return
+    thresholds = _thresholds(job, chosen)
+    job.save_array("thresholds", thresholds)
+    save_decisions(job, scores > thresholds, scores, thresholds)
 
 
 def _thresholds(job: "Job", chosen: "Artifact") -> "np.ndarray":

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 INPUT = "texts"
 ROLE = "classifier"
 BETWEEN = "|"
-N_TOP = 5
 
 
 def pinned(params: Mapping[str, Any]) -> dict[str, Any]:
@@ -64,36 +63,9 @@ def reference(corpus: Reference, vectors: Reference, chosen: Reference) -> Refer
 
 def compute(job: "Job") -> None:
     """Read what was predicted, set it beside the test labels, and write what metrics are computed from."""
-    import numpy as np
-    from scipy.sparse import csr_matrix
+    from textbench.tasks.predict import save_decisions
 
-    from textbench.evaluation.metrics.label_ranking import label_ranking_average_precision, precision_at_k
-    from textbench.evaluation.metrics.multilabel import per_label
-    from textbench.evaluation.metrics.single_label import per_class
-    from textbench.tasks.corpus import label_lists, read_ids, read_targets
-    from textbench.tasks.predict import margin
-
-    corpus = job.open("corpus")
-    names, targets = corpus.json("corpus")["target_names"], read_targets(corpus, "test")
-    predicted, scores = read(given_files.read_pinned(job.params), corpus)
-    ids = read_ids(corpus, "test")
-    columns: dict[str, Any] = {"document": range(len(scores))} | ({} if ids is None else {"id": ids})
-    if targets.ndim == 1:
-        columns |= {"target": targets, "predicted": predicted, "margin": margin(scores)}
-        job.save_json("per_class", per_class(targets, predicted, names))
-    else:
-        decisions, top = csr_matrix(predicted), (-scores).argsort(axis=1, kind="stable")[:, :N_TOP]
-        columns |= {
-            "target": label_lists(targets),
-            "predicted": label_lists(decisions),
-            "top": list(top),
-            "top_scores": [row[labels] for row, labels in zip(scores, top, strict=True)],
-            "precision_at_1": precision_at_k(targets, scores, 1),
-            "label_ranking_average_precision": label_ranking_average_precision(targets, scores),
-        }
-        job.save_json("per_class", per_label(targets, decisions, names, np.zeros(len(names))))
-    job.save_array("scores", scores)
-    job.save_table("predictions", columns)
+    save_decisions(job, *read(given_files.read_pinned(job.params), job.open("corpus")))
 
 
 def check(params: Mapping[str, Any], corpus: "Artifact") -> bool:

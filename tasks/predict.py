@@ -12,6 +12,7 @@ from textbench.tasks.storage.recipe import Reference, refer
 
 if TYPE_CHECKING:
     import numpy as np
+    from scipy.sparse import csr_matrix
 
     from textbench.tasks.storage.store import Artifact, Job
 
@@ -173,6 +174,45 @@ def _predict_several_labels(
         "precision_at_1": precision_at_k(targets, scores, 1),
         "label_ranking_average_precision": label_ranking_average_precision(targets, scores),
     }
+    job.save_table("predictions", columns)
+
+
+def save_decisions(
+    job: "Job", predicted: "np.ndarray | csr_matrix", scores: "np.ndarray", thresholds: "np.ndarray | None" = None
+) -> None:
+    """Write the test documents' predictions, scores and per_class of who decides without a probe of ours.
+
+    predicted: class ids (n_test,), or of several labels an indicator (n_test, n_labels); scores: float64 (n_test,
+    n_labels); thresholds: those of several labels, (n_labels,), 0 if not given. Columns and files are those of
+    `reference`, without by-example retrieval.
+    """
+    import numpy as np
+    from scipy.sparse import csr_matrix
+
+    from textbench.evaluation.metrics.label_ranking import label_ranking_average_precision, precision_at_k
+    from textbench.evaluation.metrics.multilabel import per_label
+    from textbench.evaluation.metrics.single_label import per_class
+    from textbench.tasks.corpus import label_lists, read_targets
+
+    corpus, columns = job.open("corpus"), _documents(job, len(scores))
+    names, targets = corpus.json("corpus")["target_names"], read_targets(corpus, "test")
+    if targets.ndim == 1:
+        columns |= {"target": targets, "predicted": predicted, "margin": margin(scores)}
+        job.save_json("per_class", per_class(targets, predicted, names))
+    else:
+        decisions = csr_matrix(predicted, dtype=np.int8)
+        top = (-scores).argsort(axis=1, kind="stable")[:, :N_TOP]
+        columns |= {
+            "target": label_lists(targets),
+            "predicted": label_lists(decisions),
+            "top": list(top),
+            "top_scores": [row[labels] for row, labels in zip(scores, top, strict=True)],
+            "precision_at_1": precision_at_k(targets, scores, 1),
+            "label_ranking_average_precision": label_ranking_average_precision(targets, scores),
+        }
+        thresholds = np.zeros(len(names)) if thresholds is None else thresholds
+        job.save_json("per_class", per_label(targets, decisions, names, thresholds))
+    job.save_array("scores", scores)
     job.save_table("predictions", columns)
 
 

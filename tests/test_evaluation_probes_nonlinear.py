@@ -75,6 +75,13 @@ def test_several_labels_one_of_nobody_and_one_of_all(Probe: type[NonlinearProbe]
     np.testing.assert_array_equal(restored.decision_function(X), scores)
 
 
+def test_a_label_alone_is_a_column() -> None:
+    X, Y = several_blobs(1)
+    together, alone = NeighboursProbe(C=9).fit(X, Y[:, :3]), NeighboursProbe(C=9).fit(X, Y[:, :3])
+    alone._fit_label(X / alone.scale_, 1, Y[:, 1].astype(bool))
+    np.testing.assert_array_equal(alone._columns(X)[:, 0], together.decision_function(X)[:, 1])
+
+
 @both
 def test_scale_does_not_matter_and_bad_input_is_named(Probe: type[NonlinearProbe]) -> None:
     X, y = blobs(6)

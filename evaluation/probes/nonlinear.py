@@ -48,7 +48,8 @@ class NonlinearProbe(LinearProbe):
         """Take over what `_arrays` gave."""
 
     def _fit_label(self, documents: Any, label: int, y: np.ndarray) -> None:
-        raise NotImplementedError("labels are learned together")  # pragma: no cover
+        """Learn one label alone, as a problem of one column; `_fit` learns all of them together."""
+        self._learn(documents, y[:, None])
 
     def _fit(self, documents: Any, y: "np.ndarray | csr_matrix") -> Self:
         if not self.C > 0:
