@@ -178,7 +178,10 @@ def _predict_several_labels(
 
 
 def save_decisions(
-    job: "Job", predicted: "np.ndarray | csr_matrix", scores: "np.ndarray", thresholds: "np.ndarray | None" = None
+    job: "Job",
+    predicted: "np.ndarray | csr_matrix",
+    scores: "np.ndarray",
+    thresholds: "np.ndarray | None" = None,
 ) -> None:
     """Write the test documents' predictions, scores and per_class of who decides without a probe of ours.
 
