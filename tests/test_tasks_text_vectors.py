@@ -147,6 +147,39 @@ def test_a_dry_run_counts_the_pieces_that_are_to_be_read(home: Path) -> None:
     assert store.open(vectors).array("train").shape[1] == HIDDEN
 
 
+def test_a_dry_run_of_documents_never_seen_predicts_their_embedding(
+    home: Path, encoded: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEXTBENCH_HOME", str(home / "results"))
+    monkeypatch.setenv("COLUMNS", "120")
+    method = f"sentence(model={str(home / 'model')!r}, backend='numpy')"
+    asked = [
+        "run",
+        "--data",
+        str(home / "made.csv"),
+        "--split-column",
+        "part",
+        "-m",
+        method,
+        "-m",
+        "majority",
+    ]
+
+    def said(*words: str) -> str:
+        result = CliRunner().invoke(app, [*asked, "--seeds", "2", "--dry-run", *words])
+        assert result.exit_code == 0, result.output
+        return " ".join(result.stdout.split())
+
+    found = said()
+    assert found.count(" s to embed") == 1 and found.count("unknown") == 3  # the second seed has the first's
+    n_texts = len(set(TEXTS))
+    assert f"CPU seconds to embed {n_texts} texts" in found and "of the texts are cut" in found
+    rows = list(map(json.loads, CliRunner().invoke(app, [*asked, "--dry-run", "--json"]).stdout.splitlines()))
+    assert rows[0]["embedding_seconds"] > 0 and rows[0]["estimated_seconds"] is None
+    assert rows[-1]["embedding_seconds"] is None
+    assert encoded == []
+
+
 def test_chunks_are_in_the_stores_size_and_pruned_when_they_are_old(
     home: Path, monkeypatch: pytest.MonkeyPatch, encoded: list[str]
 ) -> None:

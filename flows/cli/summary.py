@@ -1,6 +1,7 @@
 """What `textbench run` says for people: before a sweep what it will take, after it what was found and where to look."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from textbench.flows.plan.base_cell import BaseCell
+    from textbench.tasks.storage.store import Store
 
 WIDTH = 80
 
@@ -22,11 +24,10 @@ def print_plan(home: Path, cells: "Sequence[BaseCell]", as_json: bool) -> None:
     """Print a line a cell with the seconds it is expected to take, from what its like took; or if a piece is stored."""
     from rich.console import Console
 
-    from textbench.flows.plan.cell import Cell, estimate, text_vectors_of
+    from textbench.flows.plan.cell import estimate
     from textbench.flows.plan.derived import DerivedArtifact
     from textbench.flows.results.index import Index
     from textbench.tasks.storage.store import Store
-    from textbench.tasks.text_vectors import predicted
 
     store = Store(home / "store")
     if pieces := [cell for cell in cells if isinstance(cell, DerivedArtifact)]:
@@ -38,15 +39,22 @@ def print_plan(home: Path, cells: "Sequence[BaseCell]", as_json: bool) -> None:
             else:
                 print(f"{piece.label}: {'stored' if is_stored else 'to be made'}")
         return
+    embedded = _embedded(store, cells)
     seconds = estimate(cells, store, Index(home).rows())
     if as_json:
         for cell, value in zip(cells, seconds, strict=True):
             names = ("dataset", "method", "protocol", "seed", "trials")
-            print_json({name: getattr(cell, name) for name in names} | {"estimated_seconds": value})
+            expected = {
+                "estimated_seconds": value,
+                "embedding_seconds": embedded.get(cell.key, {}).get("seconds"),
+            }
+            print_json({name: getattr(cell, name) for name in names} | expected)
         return
     rows: list[list[str | Datum]] = []
     for cell, value in zip(cells, seconds, strict=True):
         text = "unknown" if value is None else "stored" if value == 0 else f"{value:.0f} s"
+        if value is None and "seconds" in (found := embedded.get(cell.key, {})):
+            text = f"{found['seconds']:.0f} s to embed"
         parts = [cell.dataset, cell.method]
         rows.append([Datum(" ".join(parts), parts=parts), str(cell.seed), text])
     console = Console()
@@ -58,16 +66,33 @@ def print_plan(home: Path, cells: "Sequence[BaseCell]", as_json: bool) -> None:
     said = [f"About {known:.0f} s of computing"] if known or not unknown else []
     said += [f"{counted(unknown, 'cell')} never timed here"] if unknown else []
     console.print(f"{', and '.join(said)}.")
-    embedding = {
-        vectors.key: (cell, vectors)
-        for cell in cells
-        if isinstance(cell, Cell) and (vectors := text_vectors_of(cell)) is not None
-    }
-    for cell, vectors in embedding.values():
-        if (found := predicted(store, vectors)) is not None:
-            console.print(
-                f"{cell.dataset} {cell.method}: {_embedding(found)}.", markup=False, highlight=False
-            )
+    for cell in cells:
+        if cell.key in embedded:
+            text = f"{cell.dataset} {cell.method}: {_embedding(embedded[cell.key])}."
+            console.print(text, markup=False, highlight=False)
+
+
+def _embedded(store: "Store", cells: "Sequence[BaseCell]") -> dict[str, dict[str, Any]]:
+    """Return what embedding texts will take (`text_vectors.predicted`), by the key of the first cell that needs it.
+
+    Documents that were never read are read now, for their pieces are counted; where they are missing nothing is said.
+    """
+    from textbench.flows.plan.cell import Cell, text_vectors_of
+    from textbench.tasks import InputError, ingest
+    from textbench.tasks.text_vectors import predicted
+
+    found: dict[str, dict[str, Any]] = {}
+    asked: set[str] = set()
+    for cell in cells:
+        vectors = text_vectors_of(cell) if isinstance(cell, Cell) else None
+        if vectors is None or vectors.key in asked:
+            continue
+        asked.add(vectors.key)
+        with suppress(InputError, OSError):
+            ingest.ensure(store, vectors.inputs["corpus"])
+            if (said := predicted(store, vectors)) is not None:
+                found[cell.key] = said
+    return found
 
 
 def _embedding(found: Mapping[str, Any]) -> str:
