@@ -10,6 +10,7 @@ import pytest
 
 import textbench.flows.referee.ledger
 import textbench.flows.report.recorded
+import textbench.flows.report.recorded_curves
 from textbench.flows.plan.request import Request
 from textbench.flows.referee.ledger import LedgerEntry, choose, ledger
 from textbench.tasks.storage.files import write_json
@@ -33,7 +34,7 @@ def make_result(job: Job) -> None:
 def empty_record(
     patch: pytest.MonkeyPatch, folder: Path, ceilings: Mapping[str, Mapping[str, float]] | None = None
 ) -> Path:
-    """Let nothing be recorded yet: measured.csv and leaderboards.csv are headings alone, in a folder of the test's.
+    """Let nothing be recorded yet: the files of the record are headings alone, in a folder of the test's.
 
     The project's files may differ from its commit.
 
@@ -50,6 +51,9 @@ def empty_record(
     boards = folder / "leaderboards.csv"
     boards.write_text(",".join(textbench.flows.report.recorded.COLUMNS) + "\n")
     patch.setattr(textbench.flows.report.recorded, "FILE", boards)
+    curves = folder / "curves.csv"
+    curves.write_text(",".join(textbench.flows.report.recorded_curves.COLUMNS) + "\n")
+    patch.setattr(textbench.flows.report.recorded, "CURVES", curves)
     return path
 
 

@@ -22,9 +22,21 @@ from textbench.flows.plots.costs import front
 from textbench.flows.referee import recorded_audits
 from textbench.flows.referee.held import PLAIN
 from textbench.flows.referee.ledger import choose, ledger
-from textbench.flows.report import boards, charts, classes, page, papers, ranks, recorded, topical
+from textbench.flows.report import (
+    boards,
+    charts,
+    classes,
+    curves,
+    page,
+    papers,
+    ranks,
+    recorded,
+    recorded_curves,
+    topical,
+)
 from textbench.flows.report.chapters import Chapter, answer_of, chapters
 from textbench.flows.report.evidence import Evidence, gather
+from textbench.flows.results import learning_curves
 from textbench.flows.results.summary import summarise
 from textbench.flows.tables.table import Table
 from textbench.tasks import InputError, catalogue
@@ -595,6 +607,42 @@ def test_all_cells_failed_says_why_and_what_to_do(tmp_path: Path) -> None:
     assert "ValueError: &lt;no&gt; &amp; never" in text
     assert "<no>" not in text
     assert "run the same command again" in text
+
+
+def test_recorded_curves_are_those_that_were_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is recorded has the points, half widths and tests of the local rows; fewer draws replace nothing."""
+    made_runs.empty_record(monkeypatch, tmp_path)
+
+    def run(n_draws: int) -> Evidence:
+        home = tmp_path / f"draws-{n_draws}"
+        for method, n_right in (("tfidf", 90), ("lsi", 80)):
+            for budget in (100, 1000):
+                for draw in range(n_draws):
+                    labels = {"budget": budget, "draw": draw, "stratified": False}
+                    right = answers(n_right + budget // 100 - (draw * (7 if method == "lsi" else 3)) % 5)
+                    made_runs.one_label(
+                        home, "r8", method, TARGET, right, request={"labels": labels}, trials=4
+                    )
+        return gather(home)
+
+    several = run(3)
+    assert recorded_curves.record(several) == 4
+    (local,), (kept,) = (curves.groups(rows).values() for rows in (several.budgets, recorded_curves.rows()))
+    by_method = [sorted(learning_curves.summarise(rows), key=lambda c: c.method) for rows in (kept, local)]
+    assert by_method[0] == by_method[1]
+    assert learning_curves.verdicts(kept) == learning_curves.verdicts(local) != []
+    assert [line["budget"] for line in recorded_curves.read()] == ["100", "1000"] * 2
+    assert recorded_curves.read()[0]["command"].endswith("--draws 3")
+    before = recorded_curves.read()
+    assert recorded_curves.record(run(2)) == 0
+    assert recorded_curves.read() == before
+    entries = ledger(tmp_path / "none", choose("dcot-2012"))
+    found = tables(chapters(gather(tmp_path / "none"), entries))
+    assert [row[0].text for row in found["curve-r8-honest-recorded"].rows] == [
+        "lsi (4 trials)",
+        "tfidf (4 trials)",
+    ]
+    assert "curve-r8-honest" not in found
 
 
 def test_what_is_gone_from_the_store_is_said(tmp_path: Path) -> None:

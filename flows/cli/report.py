@@ -69,7 +69,7 @@ def report(
     from textbench.flows.plots.verdicts import draw
     from textbench.flows.referee.held import counts, headlines
     from textbench.flows.referee.ledger import choose, ledger
-    from textbench.flows.report import audits, page, recorded
+    from textbench.flows.report import audits, page, recorded, recorded_curves
     from textbench.flows.report.chapters import chapters as build
     from textbench.flows.report.evidence import gather
     from textbench.flows.report.publish import publish as log
@@ -85,8 +85,9 @@ def report(
     home = home_folder()
     evidence = gather(home, sweep or ())
     if record:
-        n_lines, n_audits = recorded.record(evidence), audits.record(evidence)
-        print(f"textbench: recorded {n_audits} audits, {n_lines} lines of leaderboards", file=sys.stderr)
+        n_lines, n_curves = recorded.record(evidence), recorded_curves.record(evidence)
+        said = f"{audits.record(evidence)} audits, {n_lines} lines of leaderboards, {n_curves} of curves"
+        print(f"textbench: recorded {said}", file=sys.stderr)
     if evidence.is_empty and not claims:
         raise InputError(
             f"nothing has been run in {home}: run something (textbench run quick), or ask for the recorded evidence "

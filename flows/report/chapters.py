@@ -1,8 +1,9 @@
 """The five chapters: the questions people ask, in their order, each with its answer in a line and what it rests on."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from textbench.flows.referee.held import counts, headlines, held, totals
 from textbench.flows.referee.ledger import LedgerEntry
@@ -18,6 +19,7 @@ from textbench.flows.report import (
     provenance,
     ranks,
     recorded,
+    recorded_curves,
     search,
     topical,
     topics,
@@ -25,6 +27,7 @@ from textbench.flows.report import (
 from textbench.flows.report.boards import Board
 from textbench.flows.report.charts import Figure
 from textbench.flows.report.evidence import Evidence
+from textbench.flows.results import learning_curves
 from textbench.flows.results.half_widths import in_words
 from textbench.flows.results.metric_names import scale
 from textbench.flows.results.summary import higher, mean_over, on_seeds
@@ -72,7 +75,7 @@ def chapters(evidence: Evidence, entries: Sequence[LedgerEntry] | None = None) -
     remade, searched = exhibits.shown(evidence), search.found(evidence)
     is_search_alone = searched and not (evidence.rows or evidence.budgets or evidence.failed)
     return [
-        _which(evidence, found, others, searched),
+        _which(evidence, found, others, searched, with_all=entries is not None),
         *(
             []
             if is_search_alone
@@ -84,19 +87,15 @@ def chapters(evidence: Evidence, entries: Sequence[LedgerEntry] | None = None) -
 
 
 def _which(
-    evidence: Evidence, found: Sequence[Board], others: Sequence[Board], searched: Sequence[search.Run]
+    evidence: Evidence,
+    found: Sequence[Board],
+    others: Sequence[Board],
+    searched: Sequence[search.Run],
+    *,
+    with_all: bool,
 ) -> Chapter:
     sections = [_board_section(board) for board in found]
-    for (dataset, protocol), own in curves.groups(evidence).items():
-        name, title = (
-            slug(f"curve-of-{dataset}-{protocol}"),
-            f"{dataset} with few labels, {protocol} protocol",
-        )
-        drawn = curves.drawn(own)
-        figures = [charts.curves(drawn, slug(f"fig-curve-{dataset}-{protocol}"), title)] if drawn else []
-        sections.append(
-            Section(name, title, LOCAL, figures=figures, tables=curves.tables(dataset, protocol, own))
-        )
+    sections += _curve_sections(evidence.budgets, LOCAL)
     if of_topics := topics.find(evidence):
         tables = [topics.coherence(of_topics), *map(topics.table, of_topics)]
         sections.append(Section("topics", "What topic models learned", LOCAL, tables=tables))
@@ -104,6 +103,7 @@ def _which(
         of_search = search.tables(searched)
         sections.append(Section("search", "Search in judged collections", LOCAL, tables=of_search))
     sections += [_board_section(board) for board in others]
+    sections += _curve_sections(recorded_curves.rows(), RECORDED) if with_all else []
     if failed := boards.failed(evidence):
         sections.append(Section("failures", "What failed", LOCAL, tables=[failed]))
     answer = [answer_of(board) for board in found] if len(found) <= SEVERAL else _by_ranks(found)
@@ -113,6 +113,28 @@ def _which(
     nothing = "" if found else nothing_here(evidence)
     lines = [nothing] if nothing else []
     return Chapter("which", "Which representation should I use?", answer or lines, lines, sections)
+
+
+def _curve_sections(budgets: Sequence[Mapping[str, Any]], source: str) -> list[Section]:
+    """Return a section per data set and protocol: its curves drawn and tabled, and who is best at which budget."""
+    sections = []
+    for (dataset, protocol), rows in curves.groups(budgets).items():
+        own = learning_curves.summarise(rows)
+        drawn = curves.drawn(own)
+        apart = "" if source == LOCAL else "-recorded"
+        title = f"{dataset} with few labels, {protocol} protocol{'' if source == LOCAL else ', as recorded'}"
+        figure = slug(f"fig-curve-{dataset}-{protocol}{apart}")
+        sections.append(
+            Section(
+                slug(f"curve-of-{dataset}-{protocol}{apart}"),
+                title,
+                source,
+                lines=learning_curves.verdicts(rows),
+                figures=[charts.curves(drawn, figure, title)] if drawn else [],
+                tables=curves.tables(dataset, protocol, own, source),
+            )
+        )
+    return sections
 
 
 def nothing_here(evidence: Evidence) -> str:

@@ -1,10 +1,9 @@
 """Chapter one, with few labels: the label-budget curves of each data set, as figures and tables."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from textbench.flows.report.evidence import Evidence
-from textbench.flows.results.learning_curves import Curve, summarise
+from textbench.flows.results.learning_curves import Curve
 from textbench.flows.results.method_names import explained
 from textbench.flows.results.metric_names import heading, scale, unit
 from textbench.flows.tables.table import LOCAL, NOTHING, Datum, Table, slug
@@ -13,12 +12,15 @@ from textbench.tasks.words import counted
 LINES = 10  # that a figure of curves can tell apart
 
 
-def groups(evidence: Evidence) -> dict[tuple[str, str], list[Curve]]:
-    """Return the curves by data set and protocol; a method that was tuned, or drawn otherwise, is a line of its own."""
+def groups(budgets: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], list[dict[str, Any]]]:
+    """Return the rows of budgets by data set and protocol, as `learning_curves` reads them.
+
+    A method that was tuned, or drawn otherwise, is a line of its own.
+    """
     kinds: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-    for row in evidence.budgets:
+    for row in budgets:
         kinds.setdefault((row["dataset"], row["protocol"]), []).append(row)
-    return {kind: summarise(_newest(rows)) for kind, rows in kinds.items()}
+    return {kind: _newest(rows) for kind, rows in kinds.items()}
 
 
 def _newest(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -40,16 +42,16 @@ def drawn(found: Sequence[Curve]) -> list[Curve]:
     return sorted(lines, key=lambda curve: -curve.points[-1].mean)[:LINES]
 
 
-def tables(dataset: str, protocol: str, found: Sequence[Curve]) -> list[Table]:
+def tables(dataset: str, protocol: str, found: Sequence[Curve], source: str = LOCAL) -> list[Table]:
     """Return the curves of a data set as tables: those over several budgets, and what was run at one budget alone."""
     lines = [curve for curve in found if len(curve.points) > 1]
     spots = [curve for curve in found if len(curve.points) == 1]
     spots.sort(key=lambda curve: -curve.points[0].mean)
-    return [_table(dataset, protocol, curves) for curves in (lines, spots) if curves]
+    return [_table(dataset, protocol, curves, source) for curves in (lines, spots) if curves]
 
 
-def _table(dataset: str, protocol: str, curves: Sequence[Curve]) -> Table:
-    """A line a method, a column a budget."""
+def _table(dataset: str, protocol: str, curves: Sequence[Curve], source: str) -> Table:
+    """A line per method, a column per budget."""
     budgets = sorted({point.budget for curve in curves for point in curve.points})
     metric, n_draws = curves[0].metric, max(curve.n_draws for curve in curves)
     factor = scale(metric)
@@ -74,7 +76,7 @@ def _table(dataset: str, protocol: str, curves: Sequence[Curve]) -> Table:
         f"on all training texts{', those of a marked method on the labelled ones alone' if said else ''}.{said}"
     )
     title = f"{dataset}, {protocol} protocol, by labels"
-    name = slug(f"curve-{dataset}-{protocol}")
+    name = slug(f"curve-{dataset}-{protocol}" + ("" if source == LOCAL else "-recorded"))
     if len(budgets) == 1:
         title, name = f"{dataset}, {protocol} protocol, {budgets[0]:,} labels", f"{name}-{budgets[0]}"
-    return Table(name, title, headings, rows, note, LOCAL)
+    return Table(name, title, headings, rows, note, source)

@@ -7,11 +7,11 @@ claims. Both are read as summaries like those of local runs, one a method, so th
 import csv
 import json
 import math
-import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from textbench.evaluation.claims.published import PROBES, read_claims
@@ -29,9 +29,11 @@ from textbench.flows.results.summary import Summary, summarise
 from textbench.flows.tables.table import RECORDED, Datum, Table, code
 from textbench.tasks import InputError, catalogue
 from textbench.tasks.storage.definitions import PROJECT
+from textbench.tasks.storage.files import whole
 from textbench.tasks.tracking.tracker import committed
 
 FILE = PROJECT / "evaluation" / "leaderboards.csv"
+CURVES = PROJECT / "evaluation" / "curves.csv"  # kept by recorded_curves
 PLACE = ("dataset", "protocol", "paper", "method", "probe", "trials")  # what tells one line from another
 COLUMNS = (
     *PLACE, "seeds", "metrics", "half_widths", "over", "seconds", "peak_mb", "params", "data_sha256", "cells", "commit",
@@ -209,30 +211,40 @@ def record(evidence: Evidence) -> int:
     Only data sets and methods of the catalogue, and joins of these, under their protocols' own rules, are recorded.
     Raises InputError where the file cannot be written, and for code that no commit has.
     """
-    commit = committed(FILE, MEASURED, recorded_audits.FILE)
+    commit = commit_of_code()
     rows = {tuple(row[name] for name in PLACE): row for row in read()}
     n_new = 0
-    rows_here = newest(row for row in evidence.rows if _is_ours(row))
+    rows_here = newest(row for row in evidence.rows if is_ours(row))
     for summary in summarise(rows_here):
         own = sorted((row for row in rows_here if summary.holds(row)), key=lambda row: row["seed"])
         line = _record(evidence, summary, own, commit)
         rows[tuple(line[name] for name in PLACE)] = line
         n_new += 1
-    temporary = FILE.with_name(f".{FILE.name}.{os.getpid()}")
-    try:
-        with temporary.open("w", encoding="utf-8", newline="") as stream:
-            writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(sorted(rows.values(), key=lambda row: [row[name] for name in PLACE]))
-        temporary.replace(FILE)
-    except OSError as error:
-        raise InputError(f"{FILE} cannot be written: {error.strerror}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
+    write(FILE, COLUMNS, sorted(rows.values(), key=lambda row: [row[name] for name in PLACE]))
     return n_new
 
 
-def _is_ours(row: Mapping[str, Any]) -> bool:
+def commit_of_code() -> str:
+    """Return the project's commit; the files of the record may differ from it.
+
+    Raises InputError outside a checkout, and where a file of the code differs from the commit or is not in it.
+    """
+    return committed(FILE, CURVES, MEASURED, recorded_audits.FILE)
+
+
+def write(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, str]]) -> None:
+    """Write a file of the record whole, in place of what was there. Raises InputError where it cannot be written."""
+    try:
+        with whole(path) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as stream:
+            writer = csv.DictWriter(stream, columns, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def is_ours(row: Mapping[str, Any]) -> bool:
+    """Tell whether a run is of the catalogue's data sets and methods under their protocols' own rules."""
     asked = row["request"]
     is_method = catalogue.parse_method(row["method"])[0] in (
         *catalogue.methods(),

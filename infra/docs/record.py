@@ -17,9 +17,10 @@ from textbench.flows.plan.papers import FOLDER
 from textbench.flows.referee.held import headlines, totals
 from textbench.flows.referee.ledger import LedgerEntry, ledger
 from textbench.flows.referee.notes import Note, read_notes
-from textbench.flows.report import boards, papers, recorded
-from textbench.flows.results import packed
+from textbench.flows.report import boards, curves, papers, recorded, recorded_curves
+from textbench.flows.results import learning_curves, packed
 from textbench.flows.tables.formats import rows_in_markdown
+from textbench.flows.tables.table import RECORDED
 from textbench.tasks.sources import archives
 from textbench.tasks.storage.definitions import PROJECT
 
@@ -58,6 +59,12 @@ def measured() -> str:
         paper = f" of {board.paper}" if board.paper else ""
         lines += [f"## {board.dataset}, {board.protocol} protocol{paper}", ""]
         lines += [*rows_in_markdown(boards.table(board)), ""]
+    for (dataset, protocol), rows in curves.groups(recorded_curves.rows()).items():
+        found = learning_curves.summarise(rows)
+        lines += [f"## {dataset} with few labels, {protocol} protocol", ""]
+        for one in curves.tables(dataset, protocol, found, RECORDED):
+            lines += [*rows_in_markdown(one), "", plain(one.note), ""]
+        lines += [line for said in learning_curves.verdicts(rows) for line in (plain(said), "")]
     lines += [
         "## Benchmarks",
         "",
