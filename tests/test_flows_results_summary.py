@@ -212,7 +212,7 @@ def test_latex_is_balanced_and_escaped() -> None:
     for name in ("table", "tabular"):
         assert text.count(rf"\begin{{{name}}}") == text.count(rf"\end{{{name}}}") == 1
     lines = [line for line in text.splitlines() if line.endswith(r"\\")]
-    assert {line.count("&") for line in lines} == {6}
+    assert {line.count("&") for line in lines} == {7}
     assert r"a\_b* & 50.00 &" in text
     assert r"\textbf{92.00 $\pm$ 4.97}" in text
     assert all(re.search(r"(?<!\\)[_#]", line) is None for line in text.splitlines() if line[0] != "%")

@@ -8,11 +8,13 @@ hold at once with 95 % certainty.
 Source: Mogstad, Romano, Shaikh, Wilhelm, Inference for Ranks with Applications to Mobility across Neighborhoods and
 Academic Achievement across Countries, Review of Economic Studies 91 (2024), section 3.
 
+Who has tests of pairs that are better than this one gives their p values.
+
 Every array has as many rows as there are means; a half-width that is nan compares with nothing.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -21,14 +23,27 @@ from textbench.evaluation.statistics.significance import LEVEL, holm
 QUANTILE = 1.959963984540054  # of the normal distribution at 97.5 %
 
 
-def better(means: Sequence[float], half_widths: Sequence[float], *, is_rising: bool = True) -> np.ndarray:
-    """Return (n, n) of truth: whether the mean of the row is told apart from that of the column, and better."""
+def better(
+    means: Sequence[float],
+    half_widths: Sequence[float],
+    *,
+    is_rising: bool = True,
+    paired: Mapping[tuple[int, int], float] | None = None,
+) -> np.ndarray:
+    """Return (n, n) of truth: whether the mean of the row is told apart from that of the column, and better.
+
+    paired: p of a better test of pairs, by their places, the lower one first; it stands for that of the intervals.
+    """
+    tested = paired or {}
     means_, halves = np.asarray(means, dtype=float), np.asarray(half_widths, dtype=float)
     rows, columns = np.triu_indices(len(means_), 1)
     distance = means_[rows] - means_[columns]
     error = np.hypot(halves[rows], halves[columns]) / QUANTILE
     known = ~np.isnan(error)
-    p = [_two_sided(abs(d), e) for d, e in zip(distance[known], error[known], strict=True)]
+    p = [
+        tested[pair] if (pair := (int(row), int(column))) in tested else _two_sided(abs(d), e)
+        for row, column, d, e in zip(rows[known], columns[known], distance[known], error[known], strict=True)
+    ]
     told = np.zeros((len(means_), len(means_)), dtype=bool)
     adjusted = np.asarray(holm(p))
     for row, column, value, is_apart in zip(

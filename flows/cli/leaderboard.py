@@ -93,11 +93,11 @@ def leaderboard(
         from textbench.flows.results.winner import verdicts
 
         console = Console()
-        render_table(rows, console, metric)
+        render_table(rows, console, metric, home)
         for line in verdicts(home, rows, metric):
             console.print(f"\n{line}", markup=False, highlight=False)
     else:
-        print(FORMATS[output](rows, metric))
+        print(FORMATS[output](rows, metric, home))
     if output == TABLE:
         _print_elsewhere(home, found, dataset, method, protocol)
     if figure is not None:

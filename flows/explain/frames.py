@@ -134,7 +134,7 @@ class Results(_OfRows):
         """
         import pandas as pd
 
-        table = figures(self._doubted, metric or self.metric)
+        table = figures(self._doubted, metric or self.metric, self.home)
         rows = [[datum.value for datum in row] for row in table.rows]
         found = pd.DataFrame(rows, columns=[name for name, _ in table.headings])
         return found.dropna(axis="columns", how="all").astype({"is_best": bool})
@@ -152,7 +152,7 @@ class Results(_OfRows):
 
     def tables(self, *, is_terminal: bool) -> list[Table]:
         """Return a leaderboard for each data set, in percent."""
-        return boards(self._doubted, self.metric, MARKED if is_terminal else IN_BOLD)
+        return boards(self._doubted, self.metric, MARKED if is_terminal else IN_BOLD, self.home)
 
     @cached_property
     def _doubted(self) -> list[dict[str, Any]]:

@@ -60,7 +60,7 @@ def boards(lines: Iterable[packed.Line]) -> list[Board]:
 
 def tables(lines: Iterable[packed.Line], source: str) -> list[Table]:
     """Return a table a board, with ranks and ties; `source` says whose figures they are."""
-    return [_sourced(table(board, with_ranks=True), source) for board in boards(lines)]
+    return [_sourced(table(board), source) for board in boards(lines)]
 
 
 def _sourced(one: Table, source: str) -> Table:
@@ -79,10 +79,7 @@ def write(path: Path, lines: Sequence[packed.Line], origin: str) -> None:
 def page(lines: Sequence[packed.Line], origin: str) -> str:
     """Return a board as HTML: the same lines give the same bytes."""
     found = boards(lines)
-    sections = [
-        Section(board.name, board.title, tables=[_sourced(table(board, with_ranks=True), "")])
-        for board in found
-    ]
+    sections = [Section(board.name, board.title, tables=[_sourced(table(board), "")]) for board in found]
     answer = [_best(board) for board in found]
     dates = sorted(line["created"] for line in lines)
     about = (
@@ -102,9 +99,9 @@ def page(lines: Sequence[packed.Line], origin: str) -> str:
 
 def _best(board: Board) -> str:
     first, *_ = [line.summary for line in board.lines]
-    shown = table(board, with_ranks=True)
-    place = [name for name, _ in shown.headings].index("ties")
-    tied = sum("a" in row[place].text for row in shown.rows) - 1
+    shown = table(board)
+    places = [place for place, (name, _) in enumerate(shown.headings) if name == "ties"]
+    tied = sum("a" in row[place].text for place in places for row in shown.rows) - 1
     also = f"; {tied} not told apart from it" if tied > 0 else ""
     return f"{board.title}: {first.label}{also}."
 

@@ -9,14 +9,15 @@ known.
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
-from textbench.evaluation.statistics.rank_intervals import better, rank_intervals, tie_groups
 from textbench.flows.report.evidence import Evidence, published_name
 from textbench.flows.report.recorded import beside, paper_of
-from textbench.flows.results.leaderboard import CUT, caption, cut, failures
+from textbench.flows.results.leaderboard import CUT, caption, cut, failures, rank_of
 from textbench.flows.results.method_names import explained, in_groups
 from textbench.flows.results.metric_names import KNOWN, heading, scale
+from textbench.flows.results.placed import note as note_of_ranks
+from textbench.flows.results.placed import paired, with_ranks
 from textbench.flows.results.runs import HONEST, command_to_run
 from textbench.flows.results.summary import Summary, columns, summarise, tables
 from textbench.flows.results.winner import Standing, standing
@@ -24,11 +25,6 @@ from textbench.flows.tables.table import LOCAL, NOTHING, RECORDED, Datum, Table,
 
 LEAST = 1e-9  # of a fraction: less is floating point's
 MEETS = "interval meets the best's"
-RANKS = (
-    "Ranks: from the best to the worst that the intervals allow, all at once with 95 % certainty (Holm over all "
-    "pairs). Methods that share a letter are not told apart. Intervals are taken as independent: a paired test "
-    "(textbench compare) tells more apart."
-)
 
 
 @dataclass(frozen=True)
@@ -38,6 +34,7 @@ class Board:
     `tests` says how the others stand to the best. `recorded` are the methods that the repository records; where nothing
     was run here `summaries` is empty. `published` is the data set's name in the catalogue, "" for the user's own;
     `another` is the command that runs one more method on the same documents.
+    `pairs` are p of paired tests of what was run here, by label, not corrected (`flows.results.placed`).
     `paper` is set where a board has one paper's protocol alone: that of another is another protocol.
     """
 
@@ -50,6 +47,7 @@ class Board:
     published: str = ""
     another: str = ""
     paper: str = ""
+    pairs: Mapping[tuple[str, str], float] = field(default_factory=dict, repr=False)
 
     @property
     def title(self) -> str:
@@ -162,12 +160,23 @@ def boards(evidence: Evidence, recorded: Sequence[Summary] = ()) -> list[Board]:
         if measured:
             rows = [row for row in evidence.rows if (row["dataset"], row["protocol"]) == (dataset, protocol)]
             tests = standing(evidence.home, rows, measured, metric)
+            pairs = paired(evidence.home, rows, measured, metric)
             published = published_name(rows[0])
             known = [s for s in recorded if (s.dataset, s.protocol) == (published, protocol)]
             method = "lsi" if measured[0].method == "tfidf" else "tfidf"
             another = command_to_run([dataset], [method], rows, None if protocol == HONEST else protocol)
             found.append(
-                Board(dataset, protocol, metric, measured, tests, beside(measured, known), published, another)
+                Board(
+                    dataset,
+                    protocol,
+                    metric,
+                    measured,
+                    tests,
+                    beside(measured, known),
+                    published,
+                    another,
+                    pairs=pairs,
+                )
             )
     return found
 
@@ -195,21 +204,23 @@ def figure(board: Board, summary: Summary, metric: str | None = None) -> str:
     return f"{scale(metric) * value:.2f}{interval}"
 
 
-def table(board: Board, *, with_ranks: bool = False) -> Table:
-    """Return the leaderboard of a board, with intervals of ranks and groups of ties if asked for."""
+def table(board: Board) -> Table:
+    """Return the leaderboard of a board, with intervals of ranks and groups of ties, and kinds where these differ."""
     lines = board.lines
+    ranked = _ranked(board, lines)
+    is_ranked, is_of_kinds = bool(note_of_ranks(ranked)), len({line.summary.kind for line in lines}) > 1
     papers = {paper_of(line.summary) for line in lines}
     shown = columns([line.summary for line in lines], None)
     shown = [board.metric, *(name for name in shown if name != board.metric)]
     whose = [] if board.source else [("source", "whose")]
     headings = [
         ("method", "method"),
+        *([("kind", "settings")] if is_of_kinds else []),
         *whose,
         (board.metric, f"{board.heading}, %"),
         (f"{board.metric}_95", "±"),
-        *([("ranks", "ranks"), ("ties", "ties")] if with_ranks else []),
+        *([("ranks", "ranks"), ("ties", "ties")] if is_ranked else []),
     ]
-    placed = _ranks(board, lines) if with_ranks else [[] for _ in lines]
     headings += [(name, f"{heading(name)}, %") for name in shown[1:]]
     is_cut = any(line.summary.unread for line in lines)
     headings += [
@@ -221,15 +232,16 @@ def table(board: Board, *, with_ranks: bool = False) -> Table:
         *([("paper", "protocol of")] if len(papers) > 1 else []),
     ]
     rows = []
-    for line, ranks in zip(lines, placed, strict=True):
+    for line, place in zip(lines, ranked, strict=True):
         summary = line.summary
         p = board.p_values.get(summary.label) if line.source == LOCAL else None
         rows.append([
             Datum(summary.label + ("*" if summary.on_border else ""), mark=line.mark, is_strong=line.mark == "best"),
+            *([Datum(summary.kind)] if is_of_kinds else []),
             *([Datum("here" if line.source == LOCAL else "recorded", line.source)] if whose else []),
             number(summary.mean.get(board.metric), scale=scale(board.metric)),
             _half_width(summary, board.metric),
-            *ranks,
+            *([rank_of(place), Datum(place.ties) if place.ties else NOTHING] if is_ranked else []),
             *(number(summary.mean.get(name), scale=scale(name)) for name in shown[1:]),
             *([NOTHING if p is None else Datum(f"{p:.2g}", p)] if board.summaries else []),
             number(summary.seconds, 1),
@@ -240,23 +252,19 @@ def table(board: Board, *, with_ranks: bool = False) -> Table:
         ])  # fmt: skip
     title = board.title
     note = " ".join([*_explained(board, shown), *board.tests.untested])
-    note += f" {RANKS}" * with_ranks
+    note += f" {note_of_ranks(ranked)}" * is_ranked
     note += explained(line.summary.label for line in lines)
     return in_groups(Table(f"leaderboard-{board.name}", title, headings, rows, note, board.source))
 
 
-def _ranks(board: Board, lines: Sequence[BoardLine]) -> list[list[Datum]]:
-    """Return of each line the ranks that it may have, and the letters of its groups of ties."""
-    means = [line.summary.mean.get(board.metric, math.nan) for line in lines]
-    halves = [line.summary.half_width.get(board.metric, math.nan) for line in lines]
-    told = better(means, halves, is_rising=KNOWN[board.metric].higher_is_better)
-    ranks, letters = rank_intervals(told, halves), tie_groups(told, halves)
-    return [
-        [NOTHING, NOTHING]
-        if rank is None
-        else [Datum(str(rank[0]) if rank[0] == rank[1] else f"{rank[0]}-{rank[1]}", rank[0]), Datum(group)]
-        for rank, group in zip(ranks, letters, strict=True)
+def _ranked(board: Board, lines: Sequence[BoardLine]) -> list[Summary]:
+    """Return the summaries of lines with their ranks and ties; what is recorded has no predictions to test in pairs."""
+    here = [line.source == LOCAL for line in lines]
+    named = [
+        line.summary if is_here else replace(line.summary, apart=[*line.summary.apart, f"recorded {number}"])
+        for number, (line, is_here) in enumerate(zip(lines, here, strict=True))
     ]
+    return with_ranks(named, board.metric, board.pairs)
 
 
 def _half_width(summary: Summary, metric: str) -> Datum:

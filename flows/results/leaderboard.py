@@ -3,15 +3,17 @@
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from textbench.evaluation.metrics.multilabel import is_of_several_labels
 from textbench.flows.results.half_widths import in_words
 from textbench.flows.results.method_names import explained, in_groups, is_pretrained
 from textbench.flows.results.metric_names import KNOWN, SHORT, heading, scale, unit
+from textbench.flows.results.placed import note, placed
 from textbench.flows.results.predictions import testable
-from textbench.flows.results.summary import Summary, columns, higher, in_unit, on_seeds, summarise, tables
+from textbench.flows.results.summary import Summary, columns, higher, in_unit, on_seeds, tables
 from textbench.flows.tables.formats import to_csv, to_latex, to_markdown
 from textbench.flows.tables.table import NOTHING, Datum, Table, number, slug
 from textbench.flows.tables.terminal import BEST, print_table
@@ -25,29 +27,38 @@ MARKED, IN_BOLD = f"{BEST} best", "Best in bold"  # how the best is marked on a 
 Rows = Iterable[Mapping[str, Any]]
 
 
-def boards(rows: Rows, metric: str | None = None, best: str = IN_BOLD) -> list[Table]:
-    """Return one table for each data set and protocol, in percent, with the ids of runs where it is for a terminal."""
-    return [_board(table, columns(table, metric), best) for table in tables(summarise(rows, metric))]
+def boards(
+    rows: Rows, metric: str | None = None, best: str = IN_BOLD, home: Path | None = None
+) -> list[Table]:
+    """Return one table for each data set and protocol, in percent, with the ids of runs where it is for a terminal.
+
+    Ranks are by paired tests where `home` has the predictions (`flows.results.placed`).
+    """
+    return [_board(table, columns(table, metric), best) for table in tables(placed(rows, metric, home))]
 
 
 def _board(table: Sequence[Summary], shown: Sequence[str], best: str) -> Table:
     first, is_terminal = table[0], best == MARKED
     ranking, *others = shown
     headings = [("method", "method"), (ranking, f"{heading(ranking)} ±"), *((n, heading(n)) for n in others)]
+    is_ranked = bool(note(table))
+    is_of_kinds = len({summary.kind for summary in table}) > 1 and not is_terminal
+    headings[2:2] = [("ranks", "ranks")] * is_ranked
+    headings[1:1] = [("kind", "settings")] * is_of_kinds
     headings += [("seconds", "seconds"), ("peak_mb", "peak MB"), ("seeds", "seeds")]
     is_cut = any(summary.unread for summary in table) and not is_terminal  # there it would be too wide
     headings += CUT if is_cut else ()
     headings += [("run", "run")] * is_terminal
     rows = [
         [
-            *_row(summary, shown),
+            *_row(summary, shown, is_ranked=is_ranked, is_of_kinds=is_of_kinds),
             *(cut(summary) if is_cut else []),
             *([Datum(short_id(summary))] * is_terminal),
         ]
         for summary in table
         if summary.n_seeds
     ]
-    said = caption(table, shown, best) if rows else ""
+    said = " ".join(filter(None, [caption(table, shown, best), note(table)])) if rows else ""
     unread = _unread(table) if is_terminal else ""
     made = Table(
         slug(f"leaderboard-{first.dataset}-{first.protocol}"),
@@ -58,7 +69,7 @@ def _board(table: Sequence[Summary], shown: Sequence[str], best: str) -> Table:
         warning=f"{first.dataset}: {first.data_note}." if first.data_note else "",
         failures=failures(table),
         may_go=("peak_mb", "seconds"),
-        right=[name for name, _ in headings[1:]],
+        right=[name for name, _ in headings[1:] if name != "kind"],
     )
     return in_groups(made)
 
@@ -78,17 +89,32 @@ def _unread(table: Sequence[Summary]) -> str:
     return f" Documents cut, and tokens not read: {'; '.join(words)}." if words else ""
 
 
-def _row(summary: Summary, shown: Sequence[str]) -> list[Datum]:
+def rank_of(summary: Summary) -> Datum:
+    """Return the ranks that a method may have, in words "1-3"."""
+    if summary.rank is None:
+        return NOTHING
+    least, greatest = summary.rank
+    return Datum(str(least) if least == greatest else f"{least}-{greatest}", least)
+
+
+def _row(summary: Summary, shown: Sequence[str], *, is_ranked: bool, is_of_kinds: bool) -> list[Datum]:
     label = summary.label + ON_BORDER * bool(summary.on_border)
     name, _, words = label.partition(" (")
     ranking, *others = shown
     costs = ((summary.seconds, 1), (summary.peak_mb, 0), (summary.n_seeds, 0))
     return [
         Datum(label, is_strong=summary.is_best, parts=[name, *([f"({words}"] if words else [])]),
+        *([Datum(summary.kind)] * is_of_kinds),
         Datum(_interval(summary, ranking), summary.mean.get(ranking), is_strong=summary.is_best),
+        *([_rank_and_ties(summary)] * is_ranked),
         *(Datum(in_unit(summary, metric), summary.mean.get(metric)) for metric in others),
         *(NOTHING if cost is None else Datum(f"{cost:.{places}f}", cost) for cost, places in costs),
     ]
+
+
+def _rank_and_ties(summary: Summary) -> Datum:
+    rank = rank_of(summary)
+    return replace(rank, text=f"{rank.text} {summary.ties}") if summary.ties else rank
 
 
 def _interval(summary: Summary, metric: str) -> str:
@@ -99,9 +125,9 @@ def _interval(summary: Summary, metric: str) -> str:
     return f"{in_unit(summary, metric)} ± {scale(metric) * half:.2f}{letter}"
 
 
-def render_table(rows: Rows, console: "Console", metric: str | None = None) -> None:
+def render_table(rows: Rows, console: "Console", metric: str | None = None, home: Path | None = None) -> None:
     """Print one table for each data set and protocol; values in percent, what failed and why underneath."""
-    for table in boards(rows, metric, MARKED):
+    for table in boards(rows, metric, MARKED, home):
         print_table(console, table)
 
 
@@ -162,31 +188,33 @@ def _of_seeds(summary: Summary) -> str:
     return f" for {summary.n_failed} of {total} seeds" if total > 1 else ""
 
 
-def _json_lines(rows: Rows, metric: str | None = None) -> str:
+def _json_lines(rows: Rows, metric: str | None = None, home: Path | None = None) -> str:
     """Return JSON Lines, one object a summary, at full precision; a missing interval is null."""
     lines = []
-    for summary in summarise(rows, metric):
+    for summary in placed(rows, metric, home):
         halves = {
             kind: {name: None if math.isnan(h) else h for name, h in getattr(summary, kind).items()}
             for kind in ("half_width", "half_width_seeds", "half_width_documents")
         }
-        lines.append(json.dumps(asdict(summary) | halves, ensure_ascii=False))
+        lines.append(json.dumps(asdict(summary) | halves | {"kind": summary.kind}, ensure_ascii=False))
     return "\n".join(lines)
 
 
-def figures(rows: Rows, metric: str | None) -> Table:
+def figures(rows: Rows, metric: str | None, home: Path | None = None) -> Table:
     """Return every metric as a fraction at full precision, its half-width, `<metric>_95`, and what that is over."""
-    fixed = ["dataset", "protocol", "label", "method", "trials", "n_seeds"]
+    fixed = ["dataset", "protocol", "label", "method", "kind", "trials", "n_seeds"]
     ordered = [*([metric] if metric else []), *(name for name in KNOWN if name != metric)]
     names = [*fixed, *(column for name in ordered for column in (name, f"{name}_95", f"{name}_95_over"))]
+    names += ["rank_least", "rank_greatest", "ties", "ranked_by"]
     names += ["seconds", "peak_mb", "is_best", "on_border", "n_failed", "errors", "documents_sha256", "runs"]
     names += ["uses_labels", "is_pretrained", *(name for name, _ in CUT)]
     lines = []
-    for summary in summarise(rows, metric):
+    for summary in placed(rows, metric, home):
         values: list[Any] = [getattr(summary, name) for name in fixed]
         for name in ordered:
             half = summary.half_width.get(name, math.nan)
             values += [summary.mean.get(name), None if math.isnan(half) else half, summary.over.get(name)]
+        values += [*(summary.rank or (None, None)), summary.ties or None, summary.ranked_by or None]
         values += [summary.seconds, summary.peak_mb, int(summary.is_best), " ".join(summary.on_border)]
         values += [summary.n_failed, "; ".join(summary.errors), summary.documents_sha256]
         values += [" ".join(summary.runs), int(summary.uses_labels), int(is_pretrained(summary.method))]
@@ -196,8 +224,10 @@ def figures(rows: Rows, metric: str | None) -> Table:
 
 
 FORMATS: dict[str, Callable[..., str]] = {
-    "csv": lambda rows, metric=None: to_csv(figures(rows, metric)).rstrip("\n"),
-    "markdown": lambda rows, metric=None: to_markdown(*boards(rows, metric)).rstrip("\n"),
-    "latex": lambda rows, metric=None: to_latex(*boards(rows, metric)).rstrip("\n"),
+    "csv": lambda rows, metric=None, home=None: to_csv(figures(rows, metric, home)).rstrip("\n"),
+    "markdown": lambda rows, metric=None, home=None: to_markdown(*boards(rows, metric, IN_BOLD, home)).rstrip(
+        "\n"
+    ),
+    "latex": lambda rows, metric=None, home=None: to_latex(*boards(rows, metric, IN_BOLD, home)).rstrip("\n"),
     "json": _json_lines,
 }

@@ -13,7 +13,10 @@ from textbench.evaluation.statistics.intervals import mean_interval
 from textbench.flows.results.half_widths import over_documents, wider
 from textbench.flows.results.method_names import uses_labels, with_marks
 from textbench.flows.results.metric_names import KNOWN, SHOWN, SHOWN_SEVERAL, scale
+from textbench.tasks.catalogue import ENSEMBLE
 from textbench.tasks.words import counted
+
+KINDS = (DEFAULT, TUNED, ENSEMBLED) = ("default", "tuned", "ensembled")
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,8 @@ class Summary:
     `is_best` goes by the seeds that it has in common with others (`in_common`); `by_seed` has the figures by metric.
     `runs` are the ids that other commands take, the lowest seed first; `data_note` says what is wrong with the data.
     `uses_labels` says that the representation was fitted to labels. `unread`: of a pretrained model, the shares of the
-    documents that it cut and of the tokens that it did not read.
+    documents that it cut and of the tokens that it did not read. `rank` is the least and the greatest rank that it may
+    have, `ties` the letters of its groups of ties, `ranked_by` what these rest on: `flows.results.placed` sets them.
     """
 
     dataset: str
@@ -63,6 +67,9 @@ class Summary:
     data_note: str = ""
     uses_labels: bool = False
     unread: Mapping[str, float] = field(default_factory=dict)
+    rank: tuple[int, int] | None = None
+    ties: str = ""
+    ranked_by: str = ""
 
     @property
     def title(self) -> str:
@@ -78,6 +85,13 @@ class Summary:
         words = [*([counted(self.trials, "trial")] if self.trials else []), *self.apart]
         name = with_marks(self.method, uses_labels=self.uses_labels)
         return f"{name} ({', '.join(words)})" if words else name
+
+    @property
+    def kind(self) -> str:
+        """Whether settings were left as they are, searched for, or several methods decide together: one of KINDS."""
+        if self.method.startswith(f"{ENSEMBLE}("):
+            return ENSEMBLED
+        return TUNED if self.trials else DEFAULT
 
     def holds(self, row: Mapping[str, Any]) -> bool:
         """Tell whether a row is one of those that are summarised here."""
