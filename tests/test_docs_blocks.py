@@ -23,8 +23,8 @@ from textbench.tasks.storage.definitions import PROJECT
 
 PAGES = [PROJECT / "README.md", PROJECT / "CONTRIBUTING.md", *sorted(record.DOCS.rglob("*.md"))]
 BLOCK = re.compile(r"^( *)```(\w+)(?: file=(\S+))?\n(.*?)^ *```$", re.M | re.S)
-# Seconds, peak MB and run are left out.
-ROW = re.compile(r"^(.*?)(?: +[\d.,]+ +[\d,]+)( +\d+) +[0-9a-f]{8}$", re.M)
+# Seconds, peak MB (where there is room for it) and run are left out.
+ROW = re.compile(r"^(.*?)(?: +[\d.,]+(?: +[\d,]+)?)( +\d+) +[0-9a-f]{8}$", re.M)
 CHEAPEST = re.compile(
     r"(The cheapest of them is|It is also the cheapest of them:) .*? s(?: against .*? s)?\. "
 )

@@ -135,7 +135,7 @@ def test_methods_on_a_model_are_a_group_of_their_own_in_every_form(
     assert any(line.startswith("| **sentence°**") and line.endswith("| 10.0 | 25.0 |") for line in markdown)
     assert any(line.startswith("| tfidf") and line.endswith("| - | - |") for line in markdown)
     latex = run("leaderboard", "--format", "latex")
-    assert rf"\midrule{chr(10)}\multicolumn{{9}}{{l}}{{\emph{{{BEHIND}}}}} \\" in latex
+    assert rf"\midrule{chr(10)}\multicolumn{{10}}{{l}}{{\emph{{{BEHIND}}}}} \\" in latex
     rows = list(csv.DictReader(io.StringIO(run("leaderboard", "--format", "csv"))))
     assert {row["method"]: row["is_pretrained"] for row in rows} == {
         "sentence": "1",

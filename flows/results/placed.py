@@ -24,11 +24,8 @@ if TYPE_CHECKING:
     from textbench.evaluation.statistics.sufficient_statistics import SufficientStatistics
 
 MOST_TESTED = 200  # runs of a table; reading back the predictions of one takes milliseconds
-NOTE = (
-    "Ranks: from the best to the worst that each may have, all at once with 95 % certainty; who shares a letter is not "
-    "told apart."
-)
-PAIRED = "Every pair: paired bootstrap over test documents, Holm-corrected."
+NOTE = "Ranks: the best and the worst that each may have, with 95 % certainty; a shared letter is a tie."
+PAIRED = "Pairs: paired bootstrap over test documents, Holm-corrected."
 MIXED = (
     "Pairs: paired bootstrap over test documents where predictions are here, else intervals taken as independent; "
     "Holm-corrected together."
