@@ -80,7 +80,9 @@ RECOMPUTED = (
 
 
 @pytest.mark.parametrize("ids", RECOMPUTED)
-def test_recorded_figures_are_found_again(ids: tuple[str, ...], data_dir: Path, tmp_path: Path) -> None:
+def test_recorded_figures_are_found_again(
+    ids: tuple[str, ...], data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With the recorded settings, from the archive to the metric; only the tuning of C is not done again."""
     with MEASURED.open(encoding="utf-8", newline="") as stream:
         rows = {row["id"]: row for row in csv.DictReader(stream) if row["id"] in ids}
@@ -100,6 +102,8 @@ def test_recorded_figures_are_found_again(ids: tuple[str, ...], data_dir: Path, 
     if not method.is_classifier:
         train, test = model.fit_transform(train), model.transform(test)
         model = build_probe(str(cell.probe), settings.pop("C"), 0, **settings)
+        # LIBLINEAR, which the paper used, gives this figure in 5 s of CPU; Newton's method to its gap takes a minute.
+        monkeypatch.setattr(model, "_chosen", lambda X: "liblinear")
     truth = read_targets(corpus, "test")
     right = model.fit(train, read_targets(corpus, "train")).predict(test) == truth
     classes = read_corpus(corpus).target_names

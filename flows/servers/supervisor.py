@@ -18,6 +18,7 @@ from typing import NoReturn
 
 from textbench.flows.servers.prefect_server import SUPERVISOR, idle_seconds, supervised
 from textbench.flows.servers.service import Service
+from textbench.tasks.storage import kept_databases
 from textbench.tasks.storage.locks import START, is_free, locked
 
 TICK_SECONDS = 0.5
@@ -90,15 +91,17 @@ def serve(place: Path, listener: int) -> None:
     gc.disable()
     import prefect.server.database
 
-    migration = _migrate() if not (place / "prefect.db").exists() else None
+    database = place / "prefect.db"
+    migration = None if database.exists() or kept_databases.fill(database, "prefect") else _migrate()
     _die_with_supervisor()
     import prefect.main  # noqa: F401
     import uvicorn
     from prefect.server.api.server import create_app
 
     app = create_app(final=True)
-    if migration is not None:
-        os.waitpid(migration, 0)  # should it have failed, the server migrates itself and says what is wrong
+    # Should the migration have failed, the server migrates itself and says what is wrong.
+    if migration is not None and os.waitpid(migration, 0)[1] == 0:
+        kept_databases.keep(database, "prefect")
     gc.enable()
     gc.freeze()
     config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=2)
@@ -115,8 +118,9 @@ def _migrate() -> int:
         from prefect.server.database import provide_database_interface
 
         asyncio.run(provide_database_interface().create_db())
+        os._exit(0)
     finally:
-        os._exit(0)  # never back into the server's code
+        os._exit(1)  # never back into the server's code
 
 
 def _die_with_supervisor() -> None:

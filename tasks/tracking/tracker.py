@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from textbench.tasks import InputError
 from textbench.tasks.catalogue import nearest
+from textbench.tasks.storage import kept_databases
 from textbench.tasks.storage.definitions import PROJECT
 from textbench.tasks.storage.locks import locked
 from textbench.tasks.tracking.mlflow_server import (
@@ -215,7 +216,11 @@ class Tracker:
         new = path.with_name(f".{path.name}.new")
         for rest in path.parent.glob(f"{new.name}*"):  # with SQLite's journal
             rest.unlink()
-        SqlAlchemyStore(f"sqlite:///{new}", self.settings.artifact_root).engine.dispose()
+        if kept_databases.fill(new, "mlflow"):
+            _set_default_experiment(new, self.settings.artifact_root)
+        else:
+            SqlAlchemyStore(f"sqlite:///{new}", self.settings.artifact_root).engine.dispose()
+            kept_databases.keep(new, "mlflow")
         new.replace(path)
 
     def experiment(self, name: str) -> str:
@@ -424,6 +429,18 @@ def _is_unfinished(database: Path) -> bool:
         return not tables
     with contextlib.closing(sqlite3.connect(database)) as connection:
         return connection.execute("SELECT count(*) FROM experiments").fetchone() == (0,)
+
+
+def _set_default_experiment(database: Path, artifact_root: str) -> None:
+    """Say where the files of MLflow's first experiment are, and that it is made now, as MLflow does."""
+    from mlflow.utils.uri import append_to_uri_path
+
+    now, root = int(time.time() * 1000), append_to_uri_path(artifact_root, "0")
+    with contextlib.closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute(
+            "UPDATE experiments SET artifact_location = ?, creation_time = ?, last_update_time = ?",
+            (root, now, now),
+        )
 
 
 def _is_ours(run: Any) -> bool:
