@@ -31,7 +31,7 @@ class NightlyRequest(Request):
 
     slower: Annotated[
         float, Asked("How many times as long counts as a regression in speed.", gt=1, le=100)
-    ] = 1.5
+    ] = 1.08
 
 
 @flow(name=NAME, flow_run_name=run_name, task_runner=task_runner("threads"))
@@ -54,7 +54,7 @@ def nightly(request: NightlyRequest) -> State[Any]:
     prefect_page.publish(home, rows, "Tonight", NAME)
     tonight = regressions.keep(home, asked, cells, rows, begun)
     last = regressions.last_night(home, tonight)
-    changes = regressions.compare(last, tonight) if last else []
+    changes = regressions.compare(last, tonight, regressions.earlier_nights(home, tonight)) if last else []
     text = regressions.report(last, tonight, changes, request.slower)
     create_markdown_artifact(text, key="nightly", description="Tonight against the last night")
     n_worse = sum(change.is_worse() or change.is_slower(request.slower) for change in changes)

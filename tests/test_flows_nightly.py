@@ -39,7 +39,8 @@ def night(
             pyarrow.parquet.write_table(table, folder / file)
             rows.append({
                 "dataset": "r8", "method": method, "seed": seed, "predictions": file,
-                "metrics": {"accuracy": float(np.mean(answers == TARGET))}, "seconds": {"evaluate": spent},
+                "metrics": {"accuracy": float(np.mean(answers == table["target"].to_numpy()))},
+                "seconds": {"evaluate": spent},
             })  # fmt: skip
     made = {
         "asked": ASKED,
@@ -162,3 +163,72 @@ def test_a_change_without_an_interval_goes_by_its_ratio() -> None:
     change = Change("r8", "lsi", "accuracy", 0.9, 0.9, last_seconds=1.0, seconds=2.0, ratio=2.0)
     assert change.is_slower(1.5)
     assert not change.is_slower(2.1)
+
+
+CLOCK = 0.03  # deviation of logarithms of seconds; one in twenty is 40 % longer besides
+METHODS = [("r8", method) for method in ("tfidf", "lsi", "nb", "lda", "scdv", "char-ngrams")]
+
+
+def seconds_of(random: np.random.Generator, times: float = 1.0) -> dict[tuple[str, str], dict[int, float]]:
+    """Return logarithms of a night's seconds by method and seed; the first method takes `times` as long."""
+    of_night = random.normal(0, 0.01)
+    noise = random.normal(of_night, CLOCK, (len(METHODS), 3)) + np.where(
+        random.random((len(METHODS), 3)) < 0.05, math.log(1.4), 0
+    )
+    noise[0] += math.log(times)
+    return {
+        name: dict(enumerate(2 + place + row))
+        for place, (name, row) in enumerate(zip(METHODS, noise, strict=True))
+    }
+
+
+def is_marked(found: dict[tuple[str, str], tuple[float, float]], name: tuple[str, str]) -> bool:
+    p, ratio = found[name]
+    return Change(*name, "accuracy", 0.9, 0.9, slower_p=p, ratio_before=ratio).is_slower(1.08)
+
+
+def test_thirty_quiet_nights_on_a_noisy_clock_raise_at_most_one_alarm_and_15_percent_more_one_at_once() -> (
+    None
+):
+    random = np.random.default_rng(0)
+    nights = [seconds_of(random) for _ in range(44)]
+    alarms = 0
+    for tonight in range(14, 44):
+        found = regressions.slowed(nights[tonight - 14 : tonight], nights[tonight])
+        alarms += any(is_marked(found, name) for name in METHODS)
+    assert alarms <= 1
+    planted = regressions.slowed(nights[-14:], seconds_of(random, 1.15))
+    assert [name for name in METHODS if is_marked(planted, name)] == METHODS[:1]
+
+
+def test_the_error_rates_of_a_night_are_those_that_the_page_says() -> None:
+    random = np.random.default_rng(1)
+    alarms = missed = 0
+    for _ in range(200):
+        nights = [seconds_of(random) for _ in range(14)]
+        quiet = regressions.slowed(nights, seconds_of(random))
+        alarms += any(is_marked(quiet, name) for name in METHODS)
+        missed += not is_marked(regressions.slowed(nights, seconds_of(random, 1.15)), METHODS[0])
+    assert alarms <= 0.02 * 200
+    assert missed <= 0.15 * 200
+
+
+def test_too_few_nights_say_nothing_of_their_noise() -> None:
+    random = np.random.default_rng(2)
+    nights = [seconds_of(random) for _ in range(5)]
+    assert regressions.slowed(nights[:4], nights[4]) == {}
+    assert regressions.slowed(nights, nights[4]).keys() == set(METHODS)
+
+
+def test_a_loss_of_three_tenths_of_a_point_is_marked_the_same_night(tmp_path: Path) -> None:
+    target = np.arange(2189) % 4
+    worse = target.copy()
+    worse[:20] = 0  # five of each four stay right, and fifteen become wrong
+    better = target.copy()
+    better[100:108] = (target[100:108] + 1) % 4
+    same = {"seconds": {"lsi": [1.0, 1.0]}, "target": target}
+    last = night(tmp_path, 1.0, {"lsi": better}, **same)
+    (change,) = compare(last, night(tmp_path, 2.0, {"lsi": worse}, **same))
+    assert 100 * (change.last - change.tonight) == pytest.approx(0.32, abs=0.005)
+    assert change.p > 0.05  # fifteen against eight may be chance, but the same code has the same bits
+    assert change.is_worse()

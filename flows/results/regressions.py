@@ -5,18 +5,24 @@ be compared even where the store has replaced the artifacts since. Nights are co
 
 - Accuracy: both nights' predictions on the same test documents, in pairs (`evaluation.statistics.significance`): the
   paired bootstrap of the metric over documents and McNemar's exact test, each with Holm's correction over the
-  methods.
+  methods. The same seeds give the same bits, so a quiet night loses nothing: what falls by `LEAST_LOSS` and by three
+  documents is marked too, whatever chance over documents would explain.
 - Speed: the seconds of each seed, tonight's over last night's; the geometric mean over seeds and, from two seeds on,
-  its 95 % interval (Student's t on logarithms). Seconds of different hardware are not compared.
+  its 95 % interval (Student's t on logarithms). From `LEAST_NIGHTS` earlier nights on, tonight is held against up to
+  `MOST_NIGHTS` of them instead: of the seeds the one least slower than its own median, for noise of a clock only adds,
+  by a moderated t test (`evaluation.statistics.slower`), Holm over methods. Seconds of different hardware are not
+  compared.
 """
 
+import itertools
 import json
 import math
 import os
 import platform
 import shutil
+import statistics
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 from textbench.evaluation.metrics.multilabel import is_of_several_labels
 from textbench.evaluation.statistics.intervals import mean_interval
 from textbench.evaluation.statistics.significance import bootstrap, difference, holm, mcnemar_exact
+from textbench.evaluation.statistics.slower import above_p
 from textbench.flows.plan.cell import Cell
 from textbench.flows.plan.request import Request
 from textbench.flows.results.method_names import explained, marked, uses_labels
@@ -40,11 +47,16 @@ if TYPE_CHECKING:
     import pyarrow
 
 LEVEL = 0.05
+LEAST_LOSS, LEAST_DOCUMENTS = 0.002, 3
+SLOWER_LEVEL = 0.01  # false alarms of one night
+LEAST_NIGHTS, MOST_NIGHTS = 5, 14
+ALONE = 1.5  # times the seconds, where there are fewer nights: what noise of a clock does not reach
 COLUMNS = (
     "data", "method", "last", "tonight", "difference (95 % interval)", "p", "McNemar p", "seconds", "ratio", "",
 )  # fmt: skip
 Row = Mapping[str, Any]
 Night = dict[str, Any]
+Name = tuple[str, str]  # of a data set and a method
 
 
 @dataclass(frozen=True)
@@ -53,7 +65,8 @@ class Change:
 
     `low` and `high` are the difference's 95 % interval over test documents, `p` and `mcnemar_p` are corrected over all
     methods of the night. `ratio` is tonight's seconds over last night's, with `ratio_low` the lower end of its
-    interval; None where seconds cannot be compared, or for one seed. `note` says why something is missing.
+    interval; None where seconds cannot be compared, or for one seed. `slower_p` and `ratio_before` are against all
+    earlier nights, None where these are too few. `note` says why something is missing.
     """
 
     dataset: str
@@ -69,16 +82,30 @@ class Change:
     seconds: float | None = None
     ratio: float | None = None
     ratio_low: float | None = None
+    slower_p: float | None = None
+    ratio_before: float | None = None
+    n_documents: int = 0
     note: str = ""
 
     def is_worse(self) -> bool:
-        """Tell whether the metric fell by more than chance explains."""
-        fell = self.last is not None and self.tonight is not None and self.tonight < self.last
-        return fell and self.p < LEVEL
+        """Tell whether the metric fell by more than chance explains, or by more than equal bits allow."""
+        if self.last is None or self.tonight is None:
+            return False
+        loss = self.last - self.tonight
+        is_much = loss > LEAST_LOSS - 1e-9 and loss * self.n_documents > LEAST_DOCUMENTS - 1e-6
+        return loss > 0 and (self.p < LEVEL or is_much)
 
     def is_slower(self, slower: float) -> bool:
-        """Tell whether it took `slower` times as long or more, and the interval, if there is one, leaves out 1."""
-        return self.ratio is not None and self.ratio >= slower and (self.ratio_low or self.ratio) > 1
+        """Tell whether it took `slower` times as long or more, and more than noise of the clock explains.
+
+        Where there are too few earlier nights to know that noise, only `ALONE` times or more counts, with an interval,
+        if there is one, that leaves out 1.
+        """
+        if self.slower_p is not None and self.ratio_before is not None:
+            return self.slower_p < SLOWER_LEVEL and self.ratio_before >= slower
+        return (
+            self.ratio is not None and self.ratio >= max(slower, ALONE) and (self.ratio_low or self.ratio) > 1
+        )
 
 
 def keep(home: Path, asked: Row, cells: Sequence[Cell], rows: Sequence[Row], begun: float) -> Night:
@@ -115,22 +142,35 @@ def hardware() -> str:
 
 def last_night(home: Path, tonight: Night) -> Night | None:
     """Return the newest earlier night that was asked for the same, None if there is none."""
+    return next(_earlier(home, tonight), None)
+
+
+def earlier_nights(home: Path, tonight: Night) -> list[Night]:
+    """Return the `MOST_NIGHTS` newest earlier nights that were asked for the same on the same hardware."""
+    same = (night for night in _earlier(home, tonight) if night["hardware"] == tonight["hardware"])
+    return list(itertools.islice(same, MOST_NIGHTS))
+
+
+def _earlier(home: Path, tonight: Night) -> Iterator[Night]:
+    """Yield the earlier nights that were asked for the same, the newest first."""
     for path in sorted((home / "nights").glob("*/night.json"), reverse=True):
         try:
             night = json.loads(path.read_text("utf-8"))
         except (OSError, ValueError):
             continue
         if night["begun"] < tonight["begun"] and _asked(night) == _asked(tonight):
-            return {**night, "folder": path.parent}
-    return None
+            yield {**night, "folder": path.parent}
 
 
 def _asked(night: Night) -> Request:
     return Request(**night["asked"])  # what it could not yet ask for is as it is by default
 
 
-def compare(last: Night, tonight: Night) -> list[Change]:
-    """Return what changed between two nights, in the order of tonight's rows; what only one of them has is noted."""
+def compare(last: Night, tonight: Night, earlier: Sequence[Night] = ()) -> list[Change]:
+    """Return what changed between two nights, in the order of tonight's rows; what only one of them has is noted.
+
+    earlier: nights that tell how much seconds differ by themselves (`earlier_nights`).
+    """
     before, after = _by_method(last), _by_method(tonight)
     same = last["hardware"] == tonight["hardware"]
     changes = [
@@ -145,11 +185,50 @@ def compare(last: Night, tonight: Night) -> list[Change]:
     )
     for place, (p, mcnemar_p) in zip(tested, adjusted, strict=True):
         changes[place] = replace(changes[place], p=p, mcnemar_p=mcnemar_p)
-    return changes
+    found = slowed([_logarithms(night) for night in earlier], _logarithms(tonight))
+    return [
+        replace(change, slower_p=found[name][0], ratio_before=found[name][1]) if name in found else change
+        for change in changes
+        for name in [(change.dataset, change.method)]
+    ]
 
 
-def _by_method(night: Night) -> dict[tuple[str, str], list[Row]]:
-    found: dict[tuple[str, str], list[Row]] = {}
+def _logarithms(night: Night) -> dict[Name, dict[int, float]]:
+    """Return the logarithm of the seconds of each method and seed."""
+    sums = {
+        name: {row["seed"]: math.fsum(row["seconds"].values()) for row in rows}
+        for name, rows in _by_method(night).items()
+    }
+    return {
+        name: {seed: math.log(spent) for seed, spent in of_seeds.items()}
+        for name, of_seeds in sums.items()
+        if all(spent > 0 for spent in of_seeds.values())
+    }
+
+
+def slowed(
+    earlier: Sequence[Mapping[Name, Mapping[int, float]]], tonight: Mapping[Name, Mapping[int, float]]
+) -> dict[Name, tuple[float, float]]:
+    """Return of each method of tonight how it stands to earlier nights: (p after Holm, times the seconds).
+
+    The arguments hold logarithms of seconds by method and seed. What fewer than `LEAST_NIGHTS` nights have is left out.
+    """
+    known = {}
+    for name, seeds in tonight.items():
+        nights = [night[name] for night in earlier if seeds.keys() <= night.get(name, {}).keys()]
+        if len(nights) >= LEAST_NIGHTS:
+            usual = {seed: statistics.median(night[seed] for night in nights) for seed in seeds}
+            excess = [min(night[seed] - usual[seed] for seed in seeds) for night in [*nights, seeds]]
+            known[name] = excess[:-1], excess[-1]
+    p = holm(above_p([before for before, _ in known.values()], [now for _, now in known.values()]))
+    return {
+        name: (one, math.exp(now - statistics.fmean(before)))
+        for (name, (before, now)), one in zip(known.items(), p, strict=True)
+    }
+
+
+def _by_method(night: Night) -> dict[Name, list[Row]]:
+    found: dict[Name, list[Row]] = {}
     for row in night["rows"]:
         found.setdefault((row["dataset"], marked(row)), []).append(row)
     return found
@@ -164,7 +243,7 @@ def _loaded(night: Night, rows: Sequence[Row]) -> dict[int, tuple[Row, "pyarrow.
 
 
 def _change(
-    name: tuple[str, str],
+    name: Name,
     last: Mapping[int, tuple[Row, "pyarrow.Table"]],
     tonight: Mapping[int, tuple[Row, "pyarrow.Table"]],
     same_hardware: bool,
@@ -184,7 +263,9 @@ def _change(
     gap = difference(after.value - before.value, draws[:, 1] - draws[:, 0])
     exact = mcnemar_exact(is_right(tables[0][0]), is_right(tables[1][0]))
     change = Change(*name, metric, before.value, after.value, gap.low, gap.high, gap.p, exact.p)
-    return Change(**asdict(change) | _seconds(rows[0], rows[1], same_hardware))
+    return Change(
+        **asdict(change) | {"n_documents": len(tables[0][0])} | _seconds(rows[0], rows[1], same_hardware)
+    )
 
 
 def _same_documents(last: Sequence[Row], tonight: Sequence[Row]) -> bool:
@@ -229,7 +310,10 @@ def report(last: Night | None, tonight: Night, changes: Sequence[Change], slower
         *rows_in_markdown(table), "",
         "Metrics in percent, tonight minus last, on the same test documents; p by the paired bootstrap over "
         "documents and by McNemar's exact test (lowest seed), both after Holm over all methods. Worse: lower with "
-        f"p < {LEVEL:g}. Slower: {slower:g} times the seconds or more, the interval over seeds leaving out 1."
+        f"p < {LEVEL:g}, or by {100 * LEAST_LOSS:g} points and {LEAST_DOCUMENTS} documents, for the same code gives "
+        f"the same bits. Slower: {slower:g} times the seconds of up to {MOST_NIGHTS} earlier nights or more, with "
+        f"p < {SLOWER_LEVEL:g} (moderated t test, Holm); of fewer than {LEAST_NIGHTS} nights {max(slower, ALONE):g} "
+        "times last night's, the interval over seeds leaving out 1."
         f"{explained(change.method for change in changes)}",
         *([] if same_place else [f"\nSeconds are not compared: {last['hardware']} then, {tonight['hardware']} now."]),
     ])  # fmt: skip
@@ -253,6 +337,6 @@ def _line(change: Change, slower: float) -> list[str | Datum]:
         f"{change.p:.3g}",
         f"{change.mcnemar_p:.3g}",
         f"{change.last_seconds:.1f} → {change.seconds:.1f}",
-        "-" if change.ratio is None else f"{change.ratio:.2f}",
+        "-" if (ratio := change.ratio_before or change.ratio) is None else f"{ratio:.2f}",
         Datum(", ".join(marks), is_strong=bool(marks)),
     ]
