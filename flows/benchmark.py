@@ -6,9 +6,11 @@ from prefect import flow
 from prefect.states import State
 
 from textbench.flows.plan.request import BenchmarkRequest
+from textbench.flows.run import events
 from textbench.flows.run.prefect_tasks import PrefectTasks, state_of
 from textbench.flows.run.run_names import run_name
 from textbench.flows.run.sweep import run_sweep
+from textbench.flows.run.workspace import home_folder
 
 
 @flow(name="benchmark", flow_run_name=run_name, log_prints=False)
@@ -17,4 +19,5 @@ def benchmark(request: BenchmarkRequest) -> State[Any]:
 
     The run fails when a cell fails; the other cells are finished first.
     """
-    return state_of(run_sweep(request, PrefectTasks()))
+    with events.watched(home_folder()):
+        return state_of(run_sweep(request, PrefectTasks()))

@@ -18,7 +18,7 @@ from textbench.flows.plan.forms import form
 from textbench.flows.plan.request import BenchmarkRequest, LabelBudgetRequest, RetrievalRequest
 from textbench.flows.plan.suites import read_suite
 from textbench.flows.results import rankings
-from textbench.flows.run import prefect_page
+from textbench.flows.run import events, prefect_page
 from textbench.flows.run.label_budgets import run_label_budgets
 from textbench.flows.run.prefect_tasks import PrefectTasks, state_of, task_runner
 from textbench.flows.run.rankings import run_rankings
@@ -65,11 +65,13 @@ def shown(
     Returns the flow's state.
     """
     try:
-        with prefect_page.watched(len(planned())):
+        cells = planned()
+        with prefect_page.watched(len(cells)), events.watched(home_folder()):
             rows = run()
     except InputError as error:
         return Failed(message=str(error))
     prefect_page.publish(home_folder(), rows, title, NAME)
+    prefect_page.show_lineage(home_folder(), cells)
     return state_of(rows)
 
 

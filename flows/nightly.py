@@ -13,7 +13,7 @@ from textbench.flows.plan.forms import form
 from textbench.flows.plan.request import Asked, BenchmarkRequest, Request
 from textbench.flows.plan.suites import read_suite
 from textbench.flows.results import regressions
-from textbench.flows.run import prefect_page
+from textbench.flows.run import events, prefect_page
 from textbench.flows.run.prefect_tasks import PrefectTasks, state_of, task_runner
 from textbench.flows.run.run_names import run_name
 from textbench.flows.run.sweep import run_sweep
@@ -47,16 +47,18 @@ def nightly(request: NightlyRequest) -> State[Any]:
     begun = time.time()
     try:
         cells = plan(anew)
-        with prefect_page.watched(len(cells)):
+        with prefect_page.watched(len(cells)), events.watched(home):
             rows = run_sweep(anew, PrefectTasks())
     except InputError as error:
         return Failed(message=str(error))
     prefect_page.publish(home, rows, "Tonight", NAME)
+    prefect_page.show_lineage(home, cells)
     tonight = regressions.keep(home, asked, cells, rows, begun)
     last = regressions.last_night(home, tonight)
     changes = regressions.compare(last, tonight, regressions.earlier_nights(home, tonight)) if last else []
     text = regressions.report(last, tonight, changes, request.slower)
     create_markdown_artifact(text, key="nightly", description="Tonight against the last night")
+    events.regressed(changes, request.slower)
     n_worse = sum(change.is_worse() or change.is_slower(request.slower) for change in changes)
     state = state_of(rows)
     if n_worse and not state.is_failed():

@@ -167,7 +167,10 @@ def test_a_run_by_form_shows_cached_tasks_and_its_results(
     tasks = answer(f"{api_url}/task_runs/filter", {"flow_runs": {"id": {"any_": [run["id"]]}}})
     assert {task["state"]["name"] for task in tasks} == {"Cached"}
     shown = artifacts_of(api_url, run)
-    assert shown.keys() == {"progress", "results", "leaderboard", "mlflow"}
+    assert shown.keys() == {"progress", "results", "lineage", "leaderboard", "mlflow"}
+    (behind,) = json.loads(shown["lineage"]["data"])
+    stages = [behind[name].split("/")[0] for name in ("data set", "vectors", "model", "result")]
+    assert stages == ["ingest", "vectorize", "tune", "evaluate"] and behind["features"] == "-"
     assert shown["progress"]["data"] == 100
     (line,) = json.loads(shown["results"]["data"])
     assert line["accuracy"] == f"{100 * first['metrics']['accuracy']:.2f}"

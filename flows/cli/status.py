@@ -5,19 +5,28 @@ from typing import Annotated, Any
 
 import typer
 
-from textbench.flows.run import outbox
+from textbench.flows.run import outbox, prometheus
 from textbench.flows.run.workspace import home_folder
 from textbench.flows.servers import services
+from textbench.tasks import InputError
 from textbench.tasks.words import counted
 
 
-def status(json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False) -> None:
+def status(
+    json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
+    metrics: Annotated[bool, typer.Option("--metrics", help="Print Prometheus' text format.")] = False,
+) -> None:
     """Say where the Prefect server, its worker and MLflow's page are, whether they answer, and if runs wait.
 
     Example: textbench status --json
     """
     home = home_folder()
+    if json and metrics:
+        raise InputError("--json and --metrics are two formats: choose one")
     found = services.status(home)
+    if metrics:
+        typer.echo(prometheus.exposition(home, found), nl=False)
+        return
     waiting = outbox.waiting(home)
     if waiting:
         found["spool"] = {"waiting": len(waiting), "folder": str(outbox.folder(home))}

@@ -22,12 +22,15 @@ from prefect.artifacts import (
     update_progress_artifact,
 )
 
+from textbench.flows.plan.base_cell import BaseCell
 from textbench.flows.plots import curves, leaderboard
 from textbench.flows.results import learning_curves
 from textbench.flows.results.metric_names import heading, scale
 from textbench.flows.run import mlflow_views
 from textbench.flows.run.mlflow_views import page_of, runs_page
 from textbench.tasks import InputError
+from textbench.tasks.predict import features_of
+from textbench.tasks.storage.store import Store
 from textbench.tasks.tracking.tracker import Tracker, read_settings
 from textbench.tasks.words import counted
 
@@ -88,6 +91,36 @@ def publish(home: Path, rows: Sequence[Mapping[str, Any]], title: str, sweep: st
     else:
         text = "MLflow's page is not up: start it with `textbench up`, then open the experiment `textbench`."
         create_markdown_artifact(text, key="mlflow", description="Where the runs are")
+
+
+def show_lineage(home: Path, cells: Sequence[BaseCell]) -> None:
+    """Show what each result was made from; nothing where no cell that classifies has ended."""
+    if lines := lineage(home, cells):
+        said = "What each result was made from: the folder under store/ is the stage's name and this key"
+        create_table_artifact(lines, key="lineage", description=said)
+
+
+def lineage(home: Path, cells: Sequence[BaseCell]) -> list[dict[str, Any]]:
+    """Return a row a finished cell: data set, vectors, features, model and result, each `stage/key` of the store.
+
+    Features are those that tuning chose; a classifier of its own has none.
+    """
+    store, lines = Store(home / "store"), []
+    for cell in cells:
+        known = cell.references
+        if "tune" not in known or not all(store.has(known[stage]) for stage in ("tune", "evaluate")):
+            continue
+        features = features_of(known["vectorize"], store.open(known["tune"]))
+        behind = {
+            "data set": known["ingest"],
+            "vectors": known["vectorize"],
+            "features": features,
+            "model": known["tune"],
+            "result": known["evaluate"],
+        }
+        line = {"data": cell.dataset, "method": cell.method, "seed": cell.seed}
+        lines.append(line | {name: f"{ref.stage}/{ref.key[:12]}" if ref else "-" for name, ref in behind.items()})
+    return lines
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
