@@ -21,6 +21,7 @@ from prefect.artifacts import (
     create_table_artifact,
     update_progress_artifact,
 )
+from prefect.concurrency.sync import concurrency
 
 from textbench.flows.plan.base_cell import BaseCell
 from textbench.flows.plots import curves, leaderboard
@@ -34,6 +35,7 @@ from textbench.tasks.storage.store import Store
 from textbench.tasks.tracking.tracker import Tracker, read_settings
 from textbench.tasks.words import counted
 
+LIMIT = "textbench"  # global concurrency limit of runs by form and of nights, made by `prefect gcl create`
 SECONDS_APART = 1.0  # between two updates of the progress, each of which is a request
 SHOWN = ("accuracy", "macro_f1", "micro_f1", "map")
 
@@ -64,12 +66,13 @@ class Watch(logging.Handler):
 
 @contextmanager
 def watched(n_cells: int) -> Iterator[None]:
-    """Show the progress of the flow that runs inside."""
+    """Show the progress of the flow that runs inside, once the server's limit `LIMIT`, if there is one, has room."""
     watch, logger = Watch(n_cells), logging.getLogger("textbench")
     logger.setLevel(logging.INFO)
     logger.addHandler(watch)
     try:
-        yield
+        with concurrency(LIMIT, strict=False):
+            yield
     finally:
         logger.removeHandler(watch)
 
@@ -119,7 +122,9 @@ def lineage(home: Path, cells: Sequence[BaseCell]) -> list[dict[str, Any]]:
             "result": known["evaluate"],
         }
         line = {"data": cell.dataset, "method": cell.method, "seed": cell.seed}
-        lines.append(line | {name: f"{ref.stage}/{ref.key[:12]}" if ref else "-" for name, ref in behind.items()})
+        lines.append(
+            line | {name: f"{ref.stage}/{ref.key[:12]}" if ref else "-" for name, ref in behind.items()}
+        )
     return lines
 
 
