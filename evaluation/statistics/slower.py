@@ -13,7 +13,7 @@ LEAST_DEVIATION = 0.01  # of logarithms: no clock of a shared machine repeats it
 
 
 def above_p(before: Sequence[Sequence[float]], tonight: Sequence[float]) -> list[float]:
-    """One-sided p of each series, tonight's figure coming from the same normal distribution as those before.
+    """Return the one-sided p of each series, tonight's figure being of the normal distribution of those before.
 
     before: of each series at least two figures, logarithms of seconds; tonight: one each. The p are not corrected for
     their number. ValueError for a series of fewer figures, or for another number of series tonight.
