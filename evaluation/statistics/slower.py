@@ -1,8 +1,10 @@
 """Whether figures of tonight lie above those of earlier nights by more than noise: a moderated t test, one-sided.
 
-Each series has few nights, so its variance is drawn to that of the others (Smyth, Linear Models and Empirical Bayes
-Methods, Statistical Applications in Genetics and Molecular Biology 3 (2004), section 3, with prior degrees of freedom
-that are fixed), and tonight is held against a prediction interval.
+Each series has few nights, so its variance is drawn to that of the others, whose degrees of freedom are fixed here,
+and tonight is held against a prediction interval.
+
+Source: Smyth, Linear Models and Empirical Bayes Methods, Statistical Applications in Genetics and Molecular Biology 3
+(2004), section 3.
 """
 
 import math
