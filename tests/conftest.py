@@ -17,6 +17,8 @@ from textbench.flows.servers import prefect_server
 # looks up a function of one, finds it from here.
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 HOME = Path(tempfile.mkdtemp(prefix="textbench-tests-"))
+# One for all processes of pytest, which inherit it of the one that starts them: what takes seconds is made once.
+CACHE = os.environ["XDG_CACHE_HOME"] if "PYTEST_XDIST_WORKER" in os.environ else str(HOME / "cache")
 # Prefect and MLflow read some of these when they are imported, so they are set before any test module is.
 QUIET = {
     "DO_NOT_TRACK": "1",
@@ -27,7 +29,7 @@ QUIET = {
     "PREFECT_HOME": str(HOME / "prefect"),
     "TEXTBENCH_HOME": str(HOME / "textbench"),
     "TEXTBENCH_OFFLINE": "1",
-    "XDG_CACHE_HOME": str(HOME / "cache"),
+    "XDG_CACHE_HOME": CACHE,
     "XDG_STATE_HOME": str(HOME / "state"),  # with one Prefect server for all tests that need no other
 }
 NOT_THE_USERS = (

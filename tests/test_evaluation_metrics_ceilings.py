@@ -130,16 +130,23 @@ HELD = ("map", "lraps", "coverage_error")
 
 
 def best_of_several(train: np.ndarray, test: np.ndarray, group_of: np.ndarray) -> dict[str, float]:
-    """The best value of each metric over all rankings of the trained labels for each group, and all decisions."""
+    """The best value of each metric over all rankings of the trained labels for each group, and over all decisions.
+
+    A metric is of the ranking, or of what is decided or scored above 0: not every pair of them has to be tried.
+    """
     trained = np.flatnonzero(train.any(axis=0))
-    rankings = []
-    for order in permutations(range(len(trained))):
-        for n_positive in range(len(trained) + 1):
-            row = np.full(train.shape[1], -100.0)
-            row[trained] = n_positive - 0.5 - np.array(order)
-            rankings.append(row)
+
+    def row(values: np.ndarray) -> np.ndarray:
+        scores = np.full(train.shape[1], -100.0)
+        scores[trained] = values
+        return scores
+
+    rankings = [row(-0.5 - np.array(order)) for order in permutations(range(len(trained)))]
+    above = product([0.5, -0.5 - len(trained)], repeat=len(trained))
+    decisions = [row(np.array(chosen) + np.arange(len(trained)) / 10) for chosen in above]
+    n_groups = group_of.max() + 1
     best: dict[str, float] = {}
-    for choice in product(rankings, repeat=group_of.max() + 1):
+    for choice in (*product(rankings, repeat=n_groups), *product(decisions, repeat=n_groups)):
         scores = np.array(choice)[group_of]
         for name, value in score_multilabel(test, scores, scores > 0).items():
             pick = max if MULTILABEL_METRICS[name].higher_is_better else min

@@ -1,6 +1,7 @@
 """The house rules about imports, read from the source: which room imports which, and what nobody imports."""
 
 import ast
+import functools
 import re
 import subprocess
 import sys
@@ -37,9 +38,15 @@ SLOW = (
 FILES = sorted(path for room in ALLOWED for path in (PROJECT / room).rglob("*.py"))
 
 
+@functools.cache
+def nodes_of(path: Path) -> tuple[ast.AST, ...]:
+    """Return what a file is made of: two tests read each file."""
+    return tuple(ast.walk(ast.parse(path.read_bytes())))
+
+
 def imports(path: Path) -> Iterator[str]:
     """Yield the dotted name of everything a file imports, wherever in it."""
-    for node in ast.walk(ast.parse(path.read_bytes())):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -83,7 +90,7 @@ def test_imports_go_one_way(path: Path) -> None:
 def test_nothing_pickles(path: Path) -> None:
     for name in imports(path):
         assert not PICKLES & set(name.split(".")), f"{name_of(path)} imports {name}"
-    for node in ast.walk(ast.parse(path.read_bytes())):
+    for node in nodes_of(path):
         if isinstance(node, ast.keyword) and node.arg == "allow_pickle":
             allowed = node.value.value if isinstance(node.value, ast.Constant) else "a value"
             assert allowed is False, f"{name_of(path)}, line {node.value.lineno}: allow_pickle is {allowed}"
