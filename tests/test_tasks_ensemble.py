@@ -8,10 +8,14 @@ import numpy as np
 import pytest
 
 from tests.own_documents import write
+from textbench.evaluation.ensembles import as_probabilities
+from textbench.flows.explain.answering import answered
+from textbench.flows.explain.export import Model
 from textbench.flows.plan.cell import SCORES, Cell, plan
 from textbench.flows.plan.request import BenchmarkRequest, Request
 from textbench.flows.results.method_names import is_pretrained
 from textbench.flows.results.rows import result_row
+from textbench.flows.results.runs import Run
 from textbench.tasks import InputError, catalogue, ensemble
 from textbench.tasks.storage.store import Store
 
@@ -106,6 +110,46 @@ def test_of_several_labels_thresholds_are_learned_out_of_fold(home: Path, store:
     assert [np.flatnonzero(labels).tolist() for labels in decided] == result.table("predictions")[
         "predicted"
     ].to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("of", "data"),
+    [
+        ("tfidf, nb, nb@letters", "one"),
+        ("tfidf, lsi(n_components=3), weights='stacked'", "one"),
+        ("tfidf, counts", "several"),
+    ],
+)
+def test_an_exported_ensemble_is_one_model_with_the_bits_of_the_run(
+    home: Path, store: Store, of: str, data: str
+) -> None:
+    cell = cell_of(home, f"ensemble({of})", data)
+    row = result_row(cell, store) | {"key": cell.key, "run_id": None, "request": asdict(cell.request)}
+    Model.from_run(Run(home, row)).save(home / "ensemble.npz")
+    model, result = Model.load(home / "ensemble.npz"), store.open(cell.reference)
+    texts = store.open(cell.references["ingest"]).table("test", ["text"])["text"].to_pylist()
+    answers, scores = model.answer(texts), result.array("scores")
+    np.testing.assert_array_equal(answers.values, as_probabilities(scores, several_labels=data == "several"))
+    names = model.manifest["target_names"]
+    predicted = result.table("predictions")["predicted"].to_pylist()
+    said = [[names[one] for one in labels] if data == "several" else names[labels] for labels in predicted]
+    assert answers.labels == model.predict(texts) == said
+    (rows,) = answered(model, [texts[:2]])
+    assert [one["label"] for one in rows] == said[:2] and rows[0]["probability"].keys() == set(names)
+    weights = [one["weight"] for one in model.manifest["ensemble"]["members"]]
+    assert len(model.manifest["members"]) == len(weights)
+    assert min(weights) > 0 or "stacked" in of
+    with pytest.raises(InputError, match="is a classifier: it gives labels, not features"):
+        model.features(texts)
+
+
+def test_an_ensemble_is_trained_on_all_documents(home: Path, store: Store) -> None:
+    cell = cell_of(home, "ensemble(tfidf, nb, weights='equal')")
+    row = result_row(cell, store) | {"key": cell.key, "run_id": None, "request": asdict(cell.request)}
+    model = Model.from_run(Run(home, row), refit=True)
+    parts = [model, *(Model(one, {}) for one in model.manifest["members"].values())]
+    assert {one.manifest["training"]["documents"] for one in parts} == {"training and test"}
+    assert model.predict(["w1 apple w3", "iron w2"]) == ["b", "a"]
 
 
 def test_runs_keep_scores_unless_told_otherwise_and_their_results_have_the_same_keys(home: Path) -> None:

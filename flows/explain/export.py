@@ -77,9 +77,10 @@ class Model:
                 f"{run.row['method']} was read, not made here: there is no method to apply to new texts"
             )
         if catalogue.method(asked["method"]).is_ensemble:
-            raise InputError(
-                f"{run.row['method']} is not one model: export a run of each member, and weigh their answers"
-            )
+            from textbench.flows.explain.together import gathered
+
+            found = gathered(run, refit=refit)
+            return cls(found.manifest, found.arrays)
         is_classifier = asked["probe"] is None
         vectors, made, result = run.open_refitted() if refit else run.open_fitted()
         learned = {"featurizer": {}, "probe": load_arrays(result, "probe")}
@@ -100,14 +101,7 @@ class Model:
         manifest = {
             "format": FORMAT,
             "version": VERSION,
-            "run": {
-                name: run.row[name] for name in ("dataset", "protocol", "seed", "params", "metrics", "run_id")
-            },
-            "cell": run.row["key"],
-            "training": {
-                "documents": "training and test" if refit else "training",
-                "accuracy": "not measured: no documents are left" if refit else "the metrics of the run",
-            },
+            **of_run(run, arrays, refit=refit),
             # Of a method of the user's own only the file's name: nobody's code is run because a model names it.
             "method": Path(result.meta["recipe"]["params"]["method"]).name,
             "parts": {part: _name_of(features) for part, features in parts.items()},
@@ -115,9 +109,7 @@ class Model:
             "libraries": result.meta["recipe"]["libraries"],
             "threads": made.meta["threads"],
             "token_rule": vectors.meta["recipe"]["params"]["rule"],
-            "target_names": run.open("corpus").json("corpus")["target_names"],
             "terms": vectors.json("terms"),
-            "sha256": {name: _digest(array) for name, array in arrays.items()},
         }
         for part, values in learned.items():
             manifest[part] = {name: value for name, value in values.items() if f"{part}/{name}" not in arrays}
@@ -186,7 +178,7 @@ class Model:
         """
         if self.manifest["classifier"] is None:
             raise InputError(f"{self.manifest['method']} is a classifier: it gives labels, not features")
-        with self._as_in_the_run():
+        with self.as_in_the_run():
             if not self._parts:
                 return self._featurizer.transform(self._documents(texts, self._method.INPUT))
             given = checked_texts(texts)
@@ -215,16 +207,35 @@ class Model:
         terms = None if module.INPUT == "texts" else self.manifest["terms"]
         return [str(name) for name in featurizer.get_feature_names_out(terms)]
 
+    def scores(self, texts: Iterable[str]) -> "np.ndarray":
+        """Return the decision value of every class, float64 (n_texts, n_labels): the bits of the run's scores."""
+        import numpy as np
+
+        from textbench.tasks.predict import every_class
+
+        is_probe = self.manifest["classifier"] is not None
+        documents = self.features(texts) if is_probe else self._documents(texts, self._method.INPUT)
+        with self.as_in_the_run():
+            decisions = self._probe.decision_function(documents)
+        several = (self._probe.thresholds_ is not None) if is_probe else f"probe/{THRESHOLDS}" in self.arrays
+        if several:
+            return np.asarray(decisions, dtype=np.float64)
+        return every_class(decisions, np.asarray(self._probe.classes_), len(self.manifest["target_names"]))
+
     def answer(self, texts: Iterable[str]) -> "Answers":
         """Return what the classifier says of each text."""
         import numpy as np
 
+        if "ensemble" in self.manifest:
+            from textbench.flows.explain import together
+
+            return together.answer(self, texts)
         from textbench.tasks.predict import margin
 
         is_probe = self.manifest["classifier"] is not None
         documents = self.features(texts) if is_probe else self._documents(texts, self._method.INPUT)
         names = self.manifest["target_names"]
-        with self._as_in_the_run():
+        with self.as_in_the_run():
             scores = self._probe.decision_function(documents)
             thresholds = self._probe.thresholds_ if is_probe else self.arrays.get(f"probe/{THRESHOLDS}")
             targets = self._probe.predict(documents) if thresholds is None else None
@@ -242,7 +253,7 @@ class Model:
         chosen = [[names[label] for label in row.nonzero()[0]] for row in scores > thresholds]
         return Answers(chosen, abs(scores - thresholds).min(axis=1), *about)
 
-    def _as_in_the_run(self) -> Any:
+    def as_in_the_run(self) -> Any:
         """Limit linear algebra to the run's threads: they decide in which order products are added up."""
         from threadpoolctl import threadpool_limits
 
@@ -296,6 +307,22 @@ class Model:
         prefix = f"{part}/"
         arrays = {name.removeprefix(prefix): a for name, a in self.arrays.items() if name.startswith(prefix)}
         return arrays | self.manifest[part]
+
+
+def of_run(run: "Run", arrays: "Mapping[str, np.ndarray]", *, refit: bool) -> dict[str, Any]:
+    """Return what every manifest says: the run, what it was trained on, its classes, and the sha256 of each array."""
+    return {
+        "run": {
+            name: run.row[name] for name in ("dataset", "protocol", "seed", "params", "metrics", "run_id")
+        },
+        "cell": run.row["key"],
+        "training": {
+            "documents": "training and test" if refit else "training",
+            "accuracy": "not measured: no documents are left" if refit else "the metrics of the run",
+        },
+        "target_names": run.open("corpus").json("corpus")["target_names"],
+        "sha256": {name: _digest(array) for name, array in arrays.items()},
+    }
 
 
 def _name_of(features: "Artifact") -> str:
