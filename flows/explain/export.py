@@ -77,10 +77,7 @@ class Model:
                 f"{run.row['method']} was read, not made here: there is no method to apply to new texts"
             )
         if catalogue.method(asked["method"]).is_ensemble:
-            from textbench.flows.explain.together import gathered
-
-            found = gathered(run, refit=refit)
-            return cls(found.manifest, found.arrays)
+            return cls._of_members(run, refit=refit)
         is_classifier = asked["probe"] is None
         vectors, made, result = run.open_refitted() if refit else run.open_fitted()
         learned = {"featurizer": {}, "probe": load_arrays(result, "probe")}
@@ -101,7 +98,7 @@ class Model:
         manifest = {
             "format": FORMAT,
             "version": VERSION,
-            **of_run(run, arrays, refit=refit),
+            **_of_run(run, arrays, refit=refit),
             # Of a method of the user's own only the file's name: nobody's code is run because a model names it.
             "method": Path(result.meta["recipe"]["params"]["method"]).name,
             "parts": {part: _name_of(features) for part, features in parts.items()},
@@ -113,6 +110,32 @@ class Model:
         }
         for part, values in learned.items():
             manifest[part] = {name: value for name, value in values.items() if f"{part}/{name}" not in arrays}
+        return cls(manifest, arrays)
+
+    @classmethod
+    def _of_members(cls, run: "Run", *, refit: bool) -> Self:
+        """Gather an ensemble of its members' models; what each counts, and thresholds, are as learned out of fold."""
+        from textbench.flows.explain.together import members_that_count
+
+        about, runs = members_that_count(run)
+        result = run.open("result")
+        models = {name: cls.from_run(one, refit=refit) for name, one in runs.items()}
+        arrays = {
+            f"{name}/{own}": array for name, model in models.items() for own, array in model.arrays.items()
+        }
+        if about["several_labels"]:
+            arrays[THRESHOLDS] = result.array("thresholds")
+        manifest = {
+            "format": FORMAT,
+            "version": VERSION,
+            **_of_run(run, arrays, refit=refit),
+            "method": run.row["method"],
+            "classifier": None,
+            "libraries": result.meta["recipe"]["libraries"],
+            "threads": result.meta["threads"],
+            "ensemble": about,
+            "members": {name: model.manifest for name, model in models.items()},
+        }
         return cls(manifest, arrays)
 
     def save(self, path: Path) -> None:
@@ -178,7 +201,7 @@ class Model:
         """
         if self.manifest["classifier"] is None:
             raise InputError(f"{self.manifest['method']} is a classifier: it gives labels, not features")
-        with self.as_in_the_run():
+        with self._as_in_the_run():
             if not self._parts:
                 return self._featurizer.transform(self._documents(texts, self._method.INPUT))
             given = checked_texts(texts)
@@ -215,7 +238,7 @@ class Model:
 
         is_probe = self.manifest["classifier"] is not None
         documents = self.features(texts) if is_probe else self._documents(texts, self._method.INPUT)
-        with self.as_in_the_run():
+        with self._as_in_the_run():
             decisions = self._probe.decision_function(documents)
         several = (self._probe.thresholds_ is not None) if is_probe else f"probe/{THRESHOLDS}" in self.arrays
         if several:
@@ -227,15 +250,13 @@ class Model:
         import numpy as np
 
         if "ensemble" in self.manifest:
-            from textbench.flows.explain import together
-
-            return together.answer(self, texts)
+            return self._answer_together(list(texts))
         from textbench.tasks.predict import margin
 
         is_probe = self.manifest["classifier"] is not None
         documents = self.features(texts) if is_probe else self._documents(texts, self._method.INPUT)
         names = self.manifest["target_names"]
-        with self.as_in_the_run():
+        with self._as_in_the_run():
             scores = self._probe.decision_function(documents)
             thresholds = self._probe.thresholds_ if is_probe else self.arrays.get(f"probe/{THRESHOLDS}")
             targets = self._probe.predict(documents) if thresholds is None else None
@@ -253,7 +274,34 @@ class Model:
         chosen = [[names[label] for label in row.nonzero()[0]] for row in scores > thresholds]
         return Answers(chosen, abs(scores - thresholds).min(axis=1), *about)
 
-    def as_in_the_run(self) -> Any:
+    def _answer_together(self, texts: Sequence[str]) -> "Answers":
+        """Return what the members of an ensemble say of each text together; values are probabilities."""
+        from textbench.evaluation.ensembles import as_probabilities
+        from textbench.flows.explain.together import combined
+        from textbench.tasks.predict import margin
+
+        about, names = self.manifest["ensemble"], self.manifest["target_names"]
+        given = [self._member(name).scores(texts) for name in self.manifest["members"]]
+        with self._as_in_the_run():
+            scores = combined(about, given)
+        several = about["several_labels"]
+        kind_and_values = ("probability", names, as_probabilities(scores, several_labels=several))
+        if not several:
+            return Answers([names[one] for one in scores.argmax(axis=1)], margin(scores), *kind_and_values)
+        thresholds = self.arrays[THRESHOLDS]
+        chosen = [[names[label] for label in row.nonzero()[0]] for row in scores > thresholds]
+        return Answers(chosen, abs(scores - thresholds).min(axis=1), *kind_and_values)
+
+    def _member(self, name: str) -> "Model":
+        """Return a member of an ensemble as a model of its own."""
+        arrays = {
+            key.removeprefix(f"{name}/"): array
+            for key, array in self.arrays.items()
+            if key.startswith(f"{name}/")
+        }
+        return Model(self.manifest["members"][name], arrays)
+
+    def _as_in_the_run(self) -> Any:
         """Limit linear algebra to the run's threads: they decide in which order products are added up."""
         from threadpoolctl import threadpool_limits
 
@@ -309,7 +357,7 @@ class Model:
         return arrays | self.manifest[part]
 
 
-def of_run(run: "Run", arrays: "Mapping[str, np.ndarray]", *, refit: bool) -> dict[str, Any]:
+def _of_run(run: "Run", arrays: "Mapping[str, np.ndarray]", *, refit: bool) -> dict[str, Any]:
     """Return what every manifest says: the run, what it was trained on, its classes, and the sha256 of each array."""
     return {
         "run": {
