@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from tests import made_runs
 from textbench.evaluation.metrics.single_label import METRICS
 from textbench.flows.cli import app
 from textbench.flows.cli.doctor import checks
@@ -28,6 +29,7 @@ from textbench.flows.results.leakage import audit_in_words
 from textbench.flows.results.rows import result_row
 from textbench.flows.results.runs import Run, command_of
 from textbench.tasks import InputError, catalogue, rankers
+from textbench.tasks.storage import garbage
 from textbench.tasks.storage.definitions import PROJECT
 from textbench.tasks.storage.store import Artifact, Store
 
@@ -370,6 +372,21 @@ def test_store_prune_deletes_only_what_is_old(run: Command, refused: Command, tm
         {"deleted": 1, "bytes": 5}
     ]
     assert not aside.exists()
+
+
+def test_store_prune_keeps_what_the_best_is_made_from(run: Command, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    results = {}
+    for method, n_right in (("tfidf", 50), ("lsi", 40)):
+        row = made_runs.one_label(home, "r8", method, [0] * 60, [0] * n_right + [1] * (60 - n_right))
+        results[method] = home / "store" / "evaluate" / row["key"]
+    before = set((home / "store").glob("*/*/meta.json"))
+    stays = garbage.behind(home / "store", [results["tfidf"].name])
+    run("store", "prune", "--older-than", "0s", "--keep-best", "--yes")
+    after = set((home / "store").glob("*/*/meta.json"))
+    assert {path.parent for path in after} == stays >= {results["tfidf"]}
+    assert results["lsi"] / "meta.json" in before - after
+    assert len(stays) > 1  # what the result is made from too
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,13 @@ def prune(
     older_than: Annotated[
         str, typer.Option("--older-than", help="Age: a number and s, m, h, d or w, such as 12h.")
     ] = "30d",
+    keep_best: Annotated[
+        bool,
+        typer.Option(
+            "--keep-best",
+            help="Keep what the best method of each data set and protocol was made from, however old.",
+        ),
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     json: Json = False,
 ) -> None:
@@ -65,18 +72,23 @@ def prune(
 
     Recorded figures stay in the leaderboard and in MLflow; what a run needs again is computed again.
 
-    Example: textbench store prune --older-than 12h --yes
+    Example: textbench store prune --older-than 12h --keep-best --yes
     """
+    from textbench.flows.results.index import Index
+    from textbench.flows.results.winner import best_runs
     from textbench.flows.run.workspace import home_folder
+    from textbench.tasks.storage.garbage import behind
     from textbench.tasks.storage.garbage import prune as prune_store
 
     age = seconds(older_than)
-    root = home_folder() / "store"
+    home = home_folder()
+    root = home / "store"
     if not yes:
         if json or not sys.stdin.isatty():
             raise InputError("store prune deletes files and cannot ask here; add --yes")
         typer.confirm(f"Delete artifacts older than {older_than} from {root}?", abort=True)
-    count, freed = prune_store(root, older_than=age)
+    keep = behind(root, [row["key"] for row in best_runs(Index(home).rows())]) if keep_best else frozenset()
+    count, freed = prune_store(root, older_than=age, keep=keep)
     if json:
         print_json({"deleted": count, "bytes": freed})
     else:

@@ -20,6 +20,7 @@ from textbench.flows.results.summary import (
     Summary,
     columns,
     in_common,
+    latest,
     listed,
     mean_over,
     seeds_of,
@@ -155,6 +156,13 @@ def _cheapest(tied: Sequence[Summary]) -> str | None:
     if cheapest is tied[0]:
         return f"It is also the cheapest of them: {cheapest.seconds:.1f} s."
     return f"The cheapest of them is {cheapest.label}: {cheapest.seconds:.1f} s against {tied[0].seconds or 0:.1f} s."
+
+
+def best_runs(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the newest runs of the best method of each data set and protocol, all labels used."""
+    newest = latest(row for row in rows if not row["request"]["labels"])
+    bests = (next((s for s in table if s.mean), None) for table in tables(summarise(newest)))
+    return [row for best in bests if best is not None for row in runs_of(newest, best).values()]
 
 
 def runs_of(rows: Rows, summary: Summary) -> dict[int, Mapping[str, Any]]:

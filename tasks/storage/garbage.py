@@ -4,11 +4,12 @@ import contextlib
 import fcntl
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Set
 from pathlib import Path
 
 from textbench.tasks.storage.files import META, Damaged, read_meta
 from textbench.tasks.storage.locks import locked
+from textbench.tasks.storage.recipe import Reference
 from textbench.tasks.storage.store import ASIDE
 
 EMBEDDINGS = (
@@ -37,11 +38,25 @@ def remove_leftovers(root: Path) -> None:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def prune(root: Path, *, older_than: float) -> tuple[int, int]:
+def behind(root: Path, results: Iterable[str]) -> set[Path]:
+    """Return the folders of results, given by their keys, and of all artifacts that they were made from."""
+    found: set[Path] = set()
+    for key in results:
+        folder = root / "evaluate" / key
+        with contextlib.suppress(OSError, Damaged):
+            upstream = [Reference.from_json(read_meta(folder / META)["recipe"])]
+            while upstream:
+                reference = upstream.pop()
+                found.add(root / reference.stage / reference.key)
+                upstream += reference.inputs.values()
+    return found
+
+
+def prune(root: Path, *, older_than: float, keep: Set[Path] = frozenset()) -> tuple[int, int]:
     """Remove artifacts made more than `older_than` seconds ago, damaged ones and leftovers; return (count, bytes).
 
     What a run needs again is computed again. An artifact that is just being made is waited for. Chunks of text vectors
-    that are as old count as artifacts; those of a model that is just embedding stay.
+    that are as old count as artifacts; those of a model that is just embedding stay. The folders `keep` stay too.
     """
     count = freed = 0
     limit = time.time() - older_than
@@ -51,7 +66,7 @@ def prune(root: Path, *, older_than: float) -> tuple[int, int]:
                 for lock in root.glob(f"*/.{path.name.partition('-')[0]}.lock"):
                     locks.enter_context(locked(lock))
                 count, freed = count + 1, freed + _remove(path)
-    for stage, folder, _ in list(artifacts(root)):
+    for stage, folder, _ in [found for found in artifacts(root) if found[1] not in keep]:
         with locked(root / stage / f".{folder.name}.lock"):
             if _is_older(folder, limit):
                 count, freed = count + 1, freed + _remove(folder)
