@@ -196,6 +196,20 @@ def encode(texts: Sequence[str], terms: Sequence[str], rule: TokenRule) -> tuple
     return _encode(texts, rule, _Numbers(rule, terms))
 
 
+def encoder(
+    terms: Sequence[str], rule: TokenRule
+) -> Callable[[Sequence[str]], tuple[np.ndarray, np.ndarray]]:
+    """Return `encode` for many calls with one vocabulary, whose terms are numbered once."""
+    known = _Numbers(rule, terms)
+
+    def encode_more(texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        numbers = _Numbers(rule, ())  # what it learns of tokens goes with the call, or memory would grow
+        numbers.terms = known.terms
+        return _encode(texts, rule, numbers)
+
+    return encode_more
+
+
 def count(ids: np.ndarray, offsets: np.ndarray, terms: Sequence[str], rule: TokenRule) -> csr_matrix:
     """Count what `encode` gave: canonical csr int32 `(n_documents, n_terms)`, with n-grams if the rule has them."""
     if rule.max_n == 1:

@@ -3,6 +3,8 @@
 import asyncio
 import json
 import os
+import socket
+import sys
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.made_model import made_model
 from textbench.flows.explain.answering import MOST_BYTES, MOST_TEXTS
+from textbench.flows.explain.export import _pools
 from textbench.flows.servers import model_server
 from textbench.flows.servers.model_server import ModelServer
 
@@ -141,6 +144,28 @@ def test_a_body_that_breaks_off_is_refused(server: ModelServer) -> None:
 def test_health_and_facts(server: ModelServer) -> None:
     assert ask(server, b"", path="/health", method="GET") == (200, {"status": "ok"})
     assert ask(server, b"", path="/", method="GET") == (200, {"model": "made"})
+
+
+def test_answers_on_a_kept_connection_do_not_wait_for_acknowledgements() -> None:
+    """Of other sockets asyncio leaves Nagle's algorithm on, which costs 40 ms an answer."""
+    with model_server.listening(0) as listener:
+        assert listener.proto == socket.IPPROTO_TCP
+        listener.listen()
+        with pytest.raises(OSError, match="in use"):
+            model_server.listening(listener.getsockname()[1])
+
+
+def test_thread_pools_are_looked_for_once_and_again_where_a_module_came(
+    server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(2):
+        assert ask(server, ["oil"])[0] == 200
+    before = _pools.cache_info()
+    assert ask(server, ["wheat"])[0] == 200
+    assert _pools.cache_info().misses == before.misses
+    monkeypatch.setitem(sys.modules, "one_more", object())
+    assert ask(server, ["wheat"])[0] == 200
+    assert _pools.cache_info().misses == before.misses + 1
 
 
 texts = st.lists(st.text(max_size=30) | st.sampled_from(["oil", "\x00", "\u2028", "a" * 1000]), max_size=4)

@@ -14,7 +14,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 from textbench.tasks import InputError
 from textbench.tasks.stopwords import STOP_LISTS, stop_words
-from textbench.tasks.tokens import RULES, TokenRule, Vectors, count, encode, token_rule, vectorize
+from textbench.tasks.tokens import RULES, TokenRule, Vectors, count, encode, encoder, token_rule, vectorize
 
 LETTERS = RULES["letters"]
 
@@ -69,6 +69,10 @@ def test_encode_repeats_vectorize(r8: tuple[list[str], list[str]], rule: TokenRu
     vectors = vectorize(train, test, rule)
     for part, texts in (("train", train), ("test", test)):
         ids, offsets = encode(texts, vectors.terms, rule)
+        again = encoder(vectors.terms, rule)
+        for some in (texts[:40], texts[20:40]):
+            for found, wanted in zip(again(some), encode(some, vectors.terms, rule), strict=True):
+                np.testing.assert_array_equal(found, wanted)
         np.testing.assert_array_equal(ids, getattr(vectors, f"{part}_ids"))
         np.testing.assert_array_equal(offsets, getattr(vectors, f"{part}_offsets"))
         counts = getattr(vectors, f"{part}_counts")

@@ -6,10 +6,11 @@ the rest: the run the model comes from, token rule, vocabulary, class names, and
 
 import hashlib
 import json
+import sys
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -303,19 +304,22 @@ class Model:
 
     def _as_in_the_run(self) -> Any:
         """Limit linear algebra to the run's threads: they decide in which order products are added up."""
-        from threadpoolctl import threadpool_limits
-
-        return threadpool_limits(self.manifest["threads"])
+        return _pools(len(sys.modules)).limit(limits=self.manifest["threads"])
 
     def _documents(self, texts: Iterable[str], kind: str) -> Any:
         """Return texts as a method of this INPUT reads them."""
-        from textbench.tasks.tokens import TokenRule, encode
+        from textbench.tasks.tokens import TokenRule
 
         if kind == "texts":
             return checked_texts(texts)
-        terms = self.manifest["terms"]
         rule = TokenRule(**self.manifest["token_rule"])
-        return as_read(*encode(checked_texts(texts), terms, rule), terms, rule, kind)
+        return as_read(*self._encode(checked_texts(texts)), self.manifest["terms"], rule, kind)
+
+    @cached_property
+    def _encode(self) -> "Callable[[Sequence[str]], tuple[np.ndarray, np.ndarray]]":
+        from textbench.tasks.tokens import TokenRule, encoder
+
+        return encoder(self.manifest["terms"], TokenRule(**self.manifest["token_rule"]))
 
     @cached_property
     def _method(self) -> Any:
@@ -371,6 +375,17 @@ def _of_run(run: "Run", arrays: "Mapping[str, np.ndarray]", *, refit: bool) -> d
         "target_names": run.open("corpus").json("corpus")["target_names"],
         "sha256": {name: _digest(array) for name, array in arrays.items()},
     }
+
+
+@lru_cache(maxsize=1)
+def _pools(n_modules: int) -> Any:
+    """Return the thread pools of linear algebra, looked for anew once modules were imported, which may bring some.
+
+    Looking takes ten milliseconds, more than to answer one text.
+    """
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def _name_of(features: "Artifact") -> str:

@@ -6,6 +6,7 @@ request waits at most for those before it; where too many wait, one more is refu
 
 import asyncio
 import json
+import socket
 from collections.abc import Awaitable, Callable, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
@@ -134,15 +135,24 @@ async def _body(receive: Callable[[], Awaitable[Message]]) -> bytes:
             return b"".join(parts)
 
 
+def listening(port: int) -> socket.socket:
+    """Return a socket on loopback, at a free port for 0. Raises OSError for one in use."""
+    # Named as TCP, or asyncio leaves the delay of small packets on: 40 ms for each answer on a kept connection.
+    listener = socket.socket(proto=socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((HOST, port))
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
 def serve(model: "Model", about: dict[str, Any], port: int, ready: Callable[[int], None]) -> None:
     """Serve a model on loopback until SIGTERM or Ctrl-C; `ready` is told the port. Raises OSError for one in use."""
-    import socket
-
     import uvicorn
 
-    with socket.socket() as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((HOST, port))
+    with listening(port) as listener:
         config = uvicorn.Config(
             ModelServer(model, about), log_level="error", access_log=False, lifespan="off", timeout_graceful_shutdown=5,
             server_header=False,
