@@ -2,6 +2,7 @@
 
 from dataclasses import asdict
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,13 @@ from textbench.flows.explain.answering import answered
 from textbench.flows.explain.export import Model
 from textbench.flows.plan.cell import SCORES, Cell, plan
 from textbench.flows.plan.request import BenchmarkRequest, Request
+from textbench.flows.results import calibrated
+from textbench.flows.results.calibrated import calibration
 from textbench.flows.results.method_names import is_pretrained
 from textbench.flows.results.rows import result_row
 from textbench.flows.results.runs import Run
-from textbench.tasks import InputError, catalogue, ensemble
+from textbench.tasks import InputError, catalogue, ensemble, out_of_fold
+from textbench.tasks.corpus import read_targets
 from textbench.tasks.storage.store import Store
 
 ROWS = [(f"w{i % 7} {'apple' if i % 2 else 'iron'} w{i % 5}", "ab"[i % 2]) for i in range(48)]
@@ -150,6 +154,28 @@ def test_an_ensemble_is_trained_on_all_documents(home: Path, store: Store) -> No
     parts = [model, *(Model(one, {}) for one in model.manifest["members"].values())]
     assert {one.manifest["training"]["documents"] for one in parts} == {"training and test"}
     assert model.predict(["w1 apple w3", "iron w2"]) == ["b", "a"]
+
+
+@pytest.mark.parametrize("data", ["one", "several"])
+def test_probabilities_of_a_run_are_judged_from_what_it_kept(home: Path, store: Store, data: str) -> None:
+    cell = cell_of(home, "ensemble(tfidf, counts)", data)
+    row = result_row(cell, store) | {"key": cell.key, "run_id": None, "request": asdict(cell.request)}
+    together = calibration(Run(home, row))
+    chosen = store.open(cell.references["tune"])
+    line = ensemble.weights_of(chosen.json("ensemble"))[1][0]
+    result = cell.reference.inputs["member_01"]
+    member = Run(home, row | {"key": result.key, "method": "tfidf"})
+    corpus = store.open(cell.references["ingest"])
+    expected = calibrated.judged(
+        ensemble.indicator_of(read_targets(corpus, "test"), chosen.array("scores").shape[1]),
+        line.probabilities(store.open(result).array("scores")),
+        several_labels=data == "several",
+    )
+    assert calibration(member) == pytest.approx(expected)
+    assert together is not None and set(together) == set(calibrated.HEADINGS)
+    assert "log loss, nats 0." in calibrated.shown(together)
+    rmtree(store.folder(out_of_fold.reference(result)))
+    assert calibration(member) is None
 
 
 def test_runs_keep_scores_unless_told_otherwise_and_their_results_have_the_same_keys(home: Path) -> None:

@@ -47,6 +47,7 @@ def show(
 
 def describe(run: "Run") -> dict[str, Any]:
     """Return all that is known of a run as JSON values; what is not in the store is None, `note` says why."""
+    from textbench.flows.results.calibrated import calibration
     from textbench.flows.results.doubt import intervals
     from textbench.flows.results.leakage import costs
     from textbench.flows.results.runs import read_audit
@@ -59,6 +60,7 @@ def describe(run: "Run") -> dict[str, Any]:
         "recipe": None,
         "predictions": None,
         "zero_rows": None,
+        "calibration": None,
         "intervals": intervals(run.home, row),
         "data": None,
         "mlflow": _mlflow(run.home, row),
@@ -73,6 +75,7 @@ def describe(run: "Run") -> dict[str, Any]:
             "audit": read_audit(run),
             "costs": costs(run),
             "zero_rows": run.zero_rows,
+            "calibration": calibration(run),
             "data": _data(run),
         }
     except InputError as error:
@@ -115,6 +118,7 @@ def _mlflow(home: "Path", row: Mapping[str, Any]) -> str | None:
 def _render(console: "Console", about: Mapping[str, Any]) -> None:
     from rich.text import Text
 
+    from textbench.flows.results.calibrated import shown
     from textbench.flows.results.leakage import audit_in_words, in_words
     from textbench.flows.results.method_names import (
         MEANING,
@@ -158,6 +162,10 @@ def _render(console: "Console", about: Mapping[str, Any]) -> None:
         fields["no features"] = f"{zero['train']:,} training and {zero['test']:,} test documents"
     if about["on_border"]:
         fields["on the border"] = f"{', '.join(about['on_border'])}: a wider search might find better"
+    if about["calibration"]:
+        fields["calibration"] = (
+            f"{shown(about['calibration'])} (probabilities by Platt's sigmoid, out of fold)"
+        )
     _print_fields(console, fields)
     for table in [_metrics(about), *([_classes(about["per_class"])] if about["per_class"] else [])]:
         console.print()

@@ -12,6 +12,7 @@ from textbench.evaluation.metrics.multilabel import is_of_several_labels
 from textbench.flows.plan.cell import Cell, plan
 from textbench.flows.plan.corpora import choose_datasets
 from textbench.flows.plan.request import BenchmarkRequest, Request
+from textbench.flows.results.calibrated import judged
 from textbench.flows.results.comparison import LEVEL, Entrant, PairedTest, pairs
 from textbench.flows.results.index import Index
 from textbench.flows.results.metric_names import heading, scale
@@ -229,7 +230,6 @@ def _calibration(
     store: Store, cells: Sequence[Cell], place: int, told: Sequence[Mapping[str, Any]]
 ) -> dict[str, float]:
     """Return log loss, Brier score and calibration error of a member on test documents, means over seeds."""
-    from textbench.evaluation.metrics.calibration import brier_score, calibration_error, log_loss
     from textbench.tasks.corpus import read_targets
 
     found: dict[str, list[float]] = {}
@@ -238,8 +238,7 @@ def _calibration(
         targets = read_targets(store.open(cell.references["ingest"]), "test")
         indicator = ensemble.indicator_of(targets, scores.shape[1])
         shares = ensemble.weights_of(about)[1][place].probabilities(scores)
-        for name, metric in (("log_loss", log_loss), ("brier", brier_score), ("error", calibration_error)):
-            value = metric(indicator, shares, several_labels=about["several_labels"])
+        for name, value in judged(indicator, shares, several_labels=about["several_labels"]).items():
             found.setdefault(name, []).append(value)
     return {name: _mean(values) for name, values in found.items()}
 
