@@ -11,6 +11,7 @@ from textbench.flows.plan.cell import Cell
 from textbench.flows.plan.request import Request
 from textbench.flows.results import winner
 from textbench.flows.results.index import Index
+from textbench.flows.results.placed import PAIRED
 from textbench.flows.results.rows import row
 from textbench.flows.run.sweep import SweepRecorder
 from textbench.tasks.storage.recipe import Reference
@@ -26,8 +27,11 @@ def make_corpus(job: Job) -> None:
 
 
 def make_metrics(job: Job) -> None:
-    """Write the parameters as the metrics."""
+    """Write the parameters as the metrics, and predictions of as many right."""
     job.save_json("metrics", job.params["metrics"])
+    n_right = round(50 * job.params["metrics"]["accuracy"])
+    predicted = [int(place >= n_right) for place in range(50)]
+    job.save_table("predictions", {"document": list(range(50)), "target": [0] * 50, "predicted": predicted})
 
 
 def cell(method: str, seed: int, first: float, dataset: str = "r8", **asked: Any) -> Cell:
@@ -84,6 +88,7 @@ def test_the_table_of_mlflow_is_that_of_the_index(
         printed[from_mlflow] = capsys.readouterr().out
     assert printed[True] == printed[False]
     assert "d: over test documents" in printed[True]
+    assert PAIRED in " ".join(printed[True].split()) and "independent" not in printed[True]
     assert "* the best C was the largest or the smallest that was tried." in printed[True].replace(
         "\xa0", " "
     )

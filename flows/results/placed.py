@@ -18,6 +18,7 @@ from textbench.evaluation.statistics.significance import bootstrap, difference
 from textbench.flows.results.metric_names import KNOWN
 from textbench.flows.results.predictions import corpus_key, predictions, tally
 from textbench.flows.results.summary import Summary, columns, in_common, summarise, tables
+from textbench.flows.results.winner import with_keys
 from textbench.tasks import InputError
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ Row = Mapping[str, Any]
 def placed(rows: Iterable[Row], metric: str | None = None, home: Path | None = None) -> list[Summary]:
     """Return `summarise` with the rank intervals and tie groups of each table; paired where `home` has predictions."""
     rows = list(rows)
+    if home is not None:
+        rows = list(with_keys(home, rows))
     found: list[Summary] = []
     for table in tables(summarise(rows, metric)):
         ranking = columns(table, metric)[0]

@@ -46,7 +46,7 @@ def verdicts(home: Path, rows: Iterable[Mapping[str, Any]], metric: str | None =
             f"No verdict: {len(rows)} runs are more than the {MOST_TESTED} that are tested document by document; "
             "choose some: textbench leaderboard -d DATA-SET -m METHOD ..."
         ]
-    rows = _with_keys(home, rows)
+    rows = with_keys(home, rows)
     lines = []
     for summaries in tables(summarise(rows, metric)):
         ranking = columns(summaries, metric)[0]
@@ -57,7 +57,8 @@ def verdicts(home: Path, rows: Iterable[Mapping[str, Any]], metric: str | None =
     return lines
 
 
-def _with_keys(home: Path, rows: Rows) -> Rows:
+def with_keys(home: Path, rows: Rows) -> Rows:
+    """Return rows with the index's `key`, looked up by their run where they have none, as MLflow's."""
     if all("key" in row for row in rows):
         return rows
     keys = {record["run_id"]: record["key"] for record in Index(home).rows()}
