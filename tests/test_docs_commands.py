@@ -37,6 +37,7 @@ NOT_RUN = {
     "textbench run dcot --engine dask --address tls://scheduler:8786": "a cluster is needed; tests of Dask have one",
     "textbench export best -d r8 --mlflow": "the best run here is of a file; tests of the registry have others",
     "textbench serve best -d r8": "serves until it is stopped; tests of servers ask it",
+    "textbench serve together.npz": "serves until it is stopped; tests of servers ask it",
     "textbench claims scdv-2017/table-1/scdv --run --record": "writes the record",
     "textbench claims --paper scdv-2017 --record": "writes the record",
     "textbench report --record": "writes the record",

@@ -106,6 +106,22 @@ def test_a_line_that_does_not_fit_its_key_is_refused(
     assert "\n" not in str(caught.value) and str(caught.value).isprintable()
 
 
+def test_predictions_from_a_file_travel_without_their_recipe(home: Path, tmp_path: Path) -> None:
+    """The recipe of the result names the file, so it stays; its key alone goes."""
+    store = Store(tmp_path / "store")
+    cell = run(tmp_path, "nb", store)
+    n_test = store.open(cell.references["evaluate"]).table("predictions").num_rows
+    answers = tmp_path / "answers.csv"
+    answers.write_text("label\n" + "good\n" * n_test, "utf-8")
+    key = run(tmp_path, f"file-predictions(path={str(answers)!r})", store).key
+    packed.write(tmp_path / "board.parquet", packed.cells(tmp_path, Index(tmp_path).rows()))
+    (line,) = [line for line in packed.read(tmp_path / "board.parquet") if line["cells"] == [key]]
+    assert key in line["hidden"] and "evaluate" not in line["recipes"]
+    assert str(tmp_path) not in json.dumps(line)
+    with pytest.raises(InputError, match="nothing here can be computed again"):
+        verification.sample([line], None)
+
+
 def test_other_parquet_and_other_bytes_are_refused(lines: list[packed.Line], tmp_path: Path) -> None:
     path = tmp_path / "board.parquet"
     pa.parquet.write_table(pa.table({"a": [1]}), path)
