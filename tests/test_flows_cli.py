@@ -18,6 +18,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests import made_runs
+from textbench.evaluation.metrics.calibration import PROBABILITIES
 from textbench.evaluation.metrics.single_label import METRICS
 from textbench.flows.cli import app
 from textbench.flows.cli.doctor import checks
@@ -170,7 +171,7 @@ def test_list_metrics_and_suites(run: Command) -> None:
     assert metrics["one", "map"]["needs"] == "neighbours"
     assert metrics["several", "map"]["needs"] == "scores"
     lower = [name for (_, name), entry in metrics.items() if not entry["higher_is_better"]]
-    assert lower == ["coverage_error", "coverage_error"]
+    assert lower == ["coverage_error", "coverage_error", *PROBABILITIES]
     assert metrics["one", "lraps"]["ranks"] == "labels"
     assert metrics["one", "precision_at_5"]["ranks"] == "neighbours"
     assert metrics["several", "precision_at_5"]["ranks"] == "labels"

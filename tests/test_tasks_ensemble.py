@@ -10,12 +10,14 @@ import pytest
 
 from tests.own_documents import write
 from textbench.evaluation.ensembles import as_probabilities
+from textbench.evaluation.metrics.calibration import PROBABILITIES
 from textbench.flows.explain.answering import answered
 from textbench.flows.explain.export import Model
 from textbench.flows.plan.cell import SCORES, Cell, plan
 from textbench.flows.plan.request import BenchmarkRequest, Request
 from textbench.flows.results import calibrated
 from textbench.flows.results.calibrated import calibration
+from textbench.flows.results.leaderboard import FORMATS
 from textbench.flows.results.method_names import is_pretrained
 from textbench.flows.results.rows import result_row
 from textbench.flows.results.runs import Run
@@ -172,8 +174,14 @@ def test_probabilities_of_a_run_are_judged_from_what_it_kept(home: Path, store: 
         several_labels=data == "several",
     )
     assert calibration(member) == pytest.approx(expected)
-    assert together is not None and set(together) == set(calibrated.HEADINGS)
-    assert "log loss, nats 0." in calibrated.shown(together)
+    assert together is not None and set(together) == set(PROBABILITIES)
+    assert "log loss 0." in calibrated.shown(together)
+    (told,) = calibrated.with_probabilities(home, [row])
+    assert told["metrics"] == row["metrics"] | together
+    assert calibrated.without_probabilities([told]) == [row]
+    board = FORMATS["csv"]([told], "log_loss")
+    assert str(together["log_loss"]) in board and "calibration_error" in board
+    assert "log_loss" not in FORMATS["csv"]([row], None)
     rmtree(store.folder(out_of_fold.reference(result)))
     assert calibration(member) is None
 

@@ -84,7 +84,7 @@ def leaderboard(
         and (not method or row["method"] in method)
         and (not protocol or row["protocol"] == protocol)
     )
-    rows = with_doubt(home, chosen)
+    rows = with_doubt(home, _judged(home, chosen, metric))
     if not rows:
         _say_how_to_make_some(home, dataset, method, protocol, output, found)
     elif output == TABLE:
@@ -105,6 +105,21 @@ def leaderboard(
 
         draw(rows, figure, metric)
         wrote(figure, as_json=output == "json")
+
+
+def _judged(home: Path, rows: Sequence[Mapping[str, Any]], metric: str | None) -> Sequence[Mapping[str, Any]]:
+    """Return rows with metrics of probabilities where one of these ranks, and else without."""
+    from textbench.evaluation.metrics.calibration import PROBABILITIES
+    from textbench.flows.results.calibrated import with_probabilities, without_probabilities
+
+    if metric not in PROBABILITIES:
+        return without_probabilities(rows)
+    found = with_probabilities(home, rows)
+    if rows and not any(metric in row["metrics"] for row in found):
+        raise InputError(
+            f"none of these runs kept out-of-fold scores, which {metric} needs; run them again without --no-scores"
+        )
+    return found
 
 
 def _print_recorded(

@@ -34,6 +34,7 @@ METRICS_BY: Mapping[tuple[str | None, ...], str] = {
         "several",
         "documents",
     ): "Several labels a document: documents, ranked for each label by decision value",
+    ("any", None): "One label a document or several: probabilities, by Platt's sigmoid out of fold",
 }
 
 list_app = typer.Typer(
@@ -100,6 +101,7 @@ def list_metrics(json: Json = False) -> None:
 
     Example: textbench leaderboard --metric map
     """
+    from textbench.evaluation.metrics.calibration import PROBABILITIES
     from textbench.evaluation.metrics.multilabel import MULTILABEL_METRICS
     from textbench.evaluation.metrics.single_label import METRICS
 
@@ -112,7 +114,7 @@ def list_metrics(json: Json = False) -> None:
             "ranks": metric.ranks,
             "higher_is_better": metric.higher_is_better,
         }
-        for labels, metrics in (("one", METRICS), ("several", MULTILABEL_METRICS))
+        for labels, metrics in (("one", METRICS), ("several", MULTILABEL_METRICS), ("any", PROBABILITIES))
         for name, metric in metrics.items()
     ]
     if json:

@@ -224,9 +224,9 @@ def _metrics(about: Mapping[str, Any]) -> Table:
 
 
 def _figure(name: str, value: float) -> str:
-    from textbench.flows.results.metric_names import scale
+    from textbench.flows.results.metric_names import places, scale
 
-    return f"{scale(name) * value:.2f}"
+    return f"{scale(name) * value:.{places(name)}f}"
 
 
 def _classes(classes: Sequence[Mapping[str, Any]]) -> Table:

@@ -288,8 +288,8 @@ def tables(found: Ensembles) -> list[Table]:
             f"{factor * one.without:.2f}",
             f"{factor * one.test:.2f}",
             f"{one.calibration['log_loss']:.3f}",
-            f"{one.calibration['brier']:.3f}",
-            f"{100 * one.calibration['error']:.1f}",
+            f"{one.calibration['brier_score']:.3f}",
+            f"{100 * one.calibration['calibration_error']:.1f}",
         ]
         for one in order
     ]

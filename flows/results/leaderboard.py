@@ -7,10 +7,11 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from textbench.evaluation.metrics.calibration import PROBABILITIES
 from textbench.evaluation.metrics.multilabel import is_of_several_labels
 from textbench.flows.results.half_widths import in_words
 from textbench.flows.results.method_names import explained, in_groups, is_pretrained
-from textbench.flows.results.metric_names import KNOWN, SHORT, heading, scale, unit
+from textbench.flows.results.metric_names import KNOWN, SHORT, heading, places, scale, unit
 from textbench.flows.results.placed import note, placed
 from textbench.flows.results.predictions import testable
 from textbench.flows.results.summary import Summary, columns, higher, in_unit, on_seeds, tables
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 ON_BORDER = "*"
 CUT = (("documents_cut", "documents cut, %"), ("tokens_cut", "tokens cut, %"))
 MARKED, IN_BOLD = f"{BEST} best", "Best in bold"  # how the best is marked on a terminal, and in papers
+BY_SIGMOID = (
+    "Probabilities: Platt's sigmoid, learned from out-of-fold scores of training documents; lower is better."
+)
 Rows = Iterable[Mapping[str, Any]]
 
 
@@ -122,7 +126,7 @@ def _interval(summary: Summary, metric: str) -> str:
     if math.isnan(half):
         return in_unit(summary, metric)
     letter = f" {summary.over[metric][0]}" if metric in summary.half_width_documents else ""
-    return f"{in_unit(summary, metric)} ± {scale(metric) * half:.2f}{letter}"
+    return f"{in_unit(summary, metric)} ± {scale(metric) * half:.{places(metric)}f}{letter}"
 
 
 def render_table(rows: Rows, console: "Console", metric: str | None = None, home: Path | None = None) -> None:
@@ -154,12 +158,14 @@ def caption(table: Sequence[Summary], shown: Sequence[str], best: str = MARKED) 
         interval = f"mean and 95 % interval (Student t) over {counts}"
     if lacking:
         interval += _alone(lacking, measured, shown[0])
-    labels = "".join(f", {heading(name)} in labels" for name in shown if unit(name) == "labels")
-    parts = [f"Percent{labels}; {interval}."]
+    others = "".join(f", {heading(name)} in {unit(name)}" for name in shown if unit(name) != "percent")
+    parts = [f"Percent{others}; {interval}."]
+    if shown[0] in PROBABILITIES:
+        parts.append(BY_SIGMOID)
     if (seeds_in_common := on_seeds(table, shown[0])) or best:
         parts.append(f"{best or 'Best'}{seeds_in_common}.")
-    if others := higher(table, shown[0]):
-        parts.append(f"Better but of other seeds: {others}.")
+    if better := higher(table, shown[0]):
+        parts.append(f"Better but of other seeds: {better}.")
     border = sorted({name for summary in table for name in summary.on_border})
     if border:
         parts.append(
@@ -203,7 +209,8 @@ def _json_lines(rows: Rows, metric: str | None = None, home: Path | None = None)
 def figures(rows: Rows, metric: str | None, home: Path | None = None) -> Table:
     """Return every metric as a fraction at full precision, its half-width, `<metric>_95`, and what that is over."""
     fixed = ["dataset", "protocol", "label", "method", "kind", "trials", "n_seeds"]
-    ordered = [*([metric] if metric else []), *(name for name in KNOWN if name != metric)]
+    known = [name for name in KNOWN if metric in PROBABILITIES or name not in PROBABILITIES]
+    ordered = [*([metric] if metric else []), *(name for name in known if name != metric)]
     names = [*fixed, *(column for name in ordered for column in (name, f"{name}_95", f"{name}_95_over"))]
     names += ["rank_least", "rank_greatest", "ties", "ranked_by"]
     names += ["seconds", "peak_mb", "is_best", "on_border", "n_failed", "errors", "documents_sha256", "runs"]

@@ -1,5 +1,6 @@
 """What metrics are called, which of them are shown, and in what unit."""
 
+from textbench.evaluation.metrics.calibration import PROBABILITIES
 from textbench.evaluation.metrics.multilabel import MULTILABEL_METRICS
 from textbench.evaluation.metrics.single_label import METRICS
 
@@ -25,8 +26,14 @@ HEADINGS = {
     "reciprocal_rank": "RR",
     "lraps": "LRAPS",
     "coverage_error": "coverage error",
+    "log_loss": "log loss",
+    "brier_score": "Brier score",
+    "calibration_error": "calibration error",
 }
-KNOWN = METRICS | MULTILABEL_METRICS
+# PROBABILITIES are in no row: stored out-of-fold scores give them when they are asked for (`flows.results.calibrated`).
+KNOWN = METRICS | MULTILABEL_METRICS | PROBABILITIES
+# What is not a fraction, and in what it counts.
+UNITS = {"coverage_error": "labels", "log_loss": "nats", "brier_score": "squared errors"}
 SHORT = 8  # characters of a run's id in a table
 
 
@@ -37,9 +44,14 @@ def heading(name: str) -> str:
 
 def scale(name: str) -> int:
     """Return what a metric is multiplied by to be shown: fractions are shown in percent."""
-    return 1 if name == "coverage_error" else 100  # it counts labels; the others are fractions
+    return 1 if name in UNITS else 100
 
 
 def unit(name: str) -> str:
-    """Return what a metric is shown in: percent, or labels."""
-    return "labels" if scale(name) == 1 else "percent"
+    """Return what a metric is shown in: percent, or one of UNITS."""
+    return UNITS.get(name, "percent")
+
+
+def places(name: str) -> int:
+    """Return with how many decimal places a metric is shown."""
+    return 3 if name in ("log_loss", "brier_score") else 2

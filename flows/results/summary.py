@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
 
+from textbench.evaluation.metrics.calibration import PROBABILITIES
 from textbench.evaluation.metrics.multilabel import is_of_several_labels
 from textbench.evaluation.statistics.intervals import mean_interval
 from textbench.flows.results.half_widths import over_documents, wider
 from textbench.flows.results.method_names import uses_labels, with_marks
-from textbench.flows.results.metric_names import KNOWN, SHOWN, SHOWN_SEVERAL, scale
+from textbench.flows.results.metric_names import KNOWN, SHOWN, SHOWN_SEVERAL, places, scale
 from textbench.tasks.catalogue import ENSEMBLE
 from textbench.tasks.words import counted
 
@@ -313,12 +314,16 @@ def listed(seeds: Sequence[int]) -> str:
 
 
 def columns(table: Sequence[Summary], metric: str | None) -> list[str]:
-    """Return the metrics that a table shows, the one that ranks first."""
+    """Return the metrics that a table shows, the one that ranks first; of probabilities all with the main metric."""
     is_several = any(is_of_several_labels(summary.mean) for summary in table)
-    shown = SHOWN_SEVERAL if is_several else SHOWN
+    shown: Sequence[str] = SHOWN_SEVERAL if is_several else SHOWN
+    if metric in PROBABILITIES:
+        shown = (*PROBABILITIES, shown[0])
     return [metric, *(name for name in shown if name != metric)] if metric else list(shown)
 
 
 def in_unit(summary: Summary, metric: str) -> str:
     """Return a mean as it is shown, in the metric's unit; "-" where there is none."""
-    return f"{scale(metric) * summary.mean[metric]:.2f}" if metric in summary.mean else "-"
+    if metric not in summary.mean:
+        return "-"
+    return f"{scale(metric) * summary.mean[metric]:.{places(metric)}f}"

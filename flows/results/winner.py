@@ -14,7 +14,7 @@ from typing import Any
 from textbench.evaluation.statistics.significance import bootstrap, difference, holm
 from textbench.evaluation.statistics.sufficient_statistics import SufficientStatistics
 from textbench.flows.results.index import Index
-from textbench.flows.results.metric_names import KNOWN, heading, scale
+from textbench.flows.results.metric_names import KNOWN, heading, places, scale
 from textbench.flows.results.predictions import corpus_key, predictions, tally
 from textbench.flows.results.summary import (
     Summary,
@@ -117,7 +117,7 @@ def _sentence(
     best = found.best
     if best is None:
         return "nothing is compared, for no two methods ran the same seed; run them with the same --seeds."
-    value = f"{heading(metric)} {scale(metric) * mean_over(best, metric, found.seeds):.2f}"
+    value = f"{heading(metric)} {scale(metric) * mean_over(best, metric, found.seeds):.{places(metric)}f}"
     uneven = any(sorted(s.by_seed[metric]) != list(found.seeds) for s in measured)
     shared = f" on the {seeds_of(found.seeds)} in common" if uneven else ""
     figure = f"{best.label} is best{shared} ({value})"

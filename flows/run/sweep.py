@@ -7,6 +7,7 @@ from typing import Any
 
 from textbench.flows.plan.cell import Cell, plan
 from textbench.flows.plan.request import BenchmarkRequest
+from textbench.flows.results import calibrated
 from textbench.flows.results.doubt import documents_95
 from textbench.flows.results.index import Index
 from textbench.flows.results.rows import result_row, row
@@ -82,11 +83,17 @@ class SweepRecorder(Recorder[Cell]):
         return {"predictions": folder / "predictions.parquet", "per_class": folder / "per_class.json"}
 
     def entry(self, cell: Cell, result: dict[str, Any]) -> Entry | None:
-        """Return what MLflow is to hold of a cell that ended, with the trials behind its settings."""
+        """Return what MLflow is to hold of a cell that ended, with what its probabilities are worth and its trials."""
         entry = super().entry(cell, result)
+        if entry is not None and result["error"] is None:
+            entry["row"]["metrics"] = result["metrics"] | self._probabilities(cell)
         if entry is not None and result["error"] is None:
             entry["search"] = self.search(cell)
         return entry
+
+    def _probabilities(self, cell: Cell) -> dict[str, float]:
+        """Return log loss, Brier score and calibration error of a cell that kept out-of-fold scores."""
+        return calibrated.of_result(self.store, cell.references["evaluate"]) or {}
 
     def search(self, cell: Cell) -> dict[str, Any] | None:
         """Return the trials behind a cell's settings and what they were chosen from; None where none were tried."""

@@ -15,6 +15,7 @@ import yaml
 import textbench
 from infra.docs.markdown import cell, code, plain, prose, table
 from textbench.evaluation.claims.published import read_claims
+from textbench.evaluation.metrics.calibration import PROBABILITIES
 from textbench.evaluation.metrics.multilabel import MULTILABEL_METRICS
 from textbench.evaluation.metrics.single_label import METRICS
 from textbench.flows.cli import COMMANDS, app
@@ -41,6 +42,11 @@ FORMULAS = {
         "map": "Σ_q AP(q) / n, AP = Σ_(relevant at rank r) (relevant among the first r) / r / relevant",
         "precision_at": "Σ_q (relevant among the first k) / k / n",
         "ndcg_at": "Σ_q DCG(q) / best DCG(q) / n, DCG = Σ_(r <= k) gain(r) / log2(r + 1)",
+    },
+    "any": {
+        "log_loss": "-Σ_d ln p(class of d) / n; of several labels the mean over all answers",
+        "brier_score": "Σ_d Σ_c (p(c) - [c is of d])² / n; of several labels the mean over all answers",
+        "calibration_error": "Σ_bins |confidence - right| / n, 15 bins of confidence",
     },
     "several": {
         "micro_f1": "2 TP / (2 TP + FP + FN), all labels pooled", "macro_f1": "Σ_l F1(l) / labels",
@@ -357,7 +363,7 @@ def metrics() -> list[str]:
         "the test documents allow. To add one: [your own metric](../how-to/own-metric.md).", "",
     ]  # fmt: skip
     for (labels, ranks), title in METRICS_BY.items():
-        every = METRICS if labels == "one" else MULTILABEL_METRICS
+        every = {"one": METRICS, "several": MULTILABEL_METRICS, "any": PROBABILITIES}[str(labels)]
         rows = []
         for name, one in every.items():
             if one.ranks == ranks:
@@ -367,7 +373,14 @@ def metrics() -> list[str]:
                 better = "higher" if one.higher_is_better else "lower"
                 rows.append([code(name), plain(" ".join(said.split())), code(formula), better])
         lines += [f"## {title}", "", *table(["metric", "definition", "formula", "better"], rows)]
-    modules = ("single_label", "multilabel", "label_ranking", "query_by_example", "ranked_retrieval")
+    modules = (
+        "single_label",
+        "multilabel",
+        "calibration",
+        "label_ranking",
+        "query_by_example",
+        "ranked_retrieval",
+    )
     lines += ["## Sources", ""]
     for name in modules:
         module = importlib.import_module(f"textbench.evaluation.metrics.{name}")
