@@ -99,8 +99,8 @@ def shown(found: Mapping[str, float]) -> str:
 
 def _out_of_fold(store: Store, result: "Reference") -> "Artifact | None":
     """Return what holds a result's out-of-fold scores; of an ensemble that is its choice."""
-    choice = result.inputs["choice"]
-    if "validation" not in choice.params:
+    choice = result.inputs.get("choice")
+    if choice is None or "validation" not in choice.params:
         return None
     is_ensemble = "member_01" in result.inputs
     found = choice if is_ensemble else out_of_fold.reference(result)
