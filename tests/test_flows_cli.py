@@ -4,6 +4,7 @@ import csv
 import importlib.metadata
 import json
 import shlex
+import shutil
 import socket
 import subprocess
 import sys
@@ -30,7 +31,6 @@ from textbench.flows.results.leakage import audit_in_words
 from textbench.flows.results.rows import result_row
 from textbench.flows.results.runs import Run, command_of
 from textbench.tasks import InputError, catalogue, rankers
-from textbench.tasks.storage import garbage
 from textbench.tasks.storage.definitions import PROJECT
 from textbench.tasks.storage.store import Artifact, Store
 
@@ -375,19 +375,31 @@ def test_store_prune_deletes_only_what_is_old(run: Command, refused: Command, tm
     assert not aside.exists()
 
 
-def test_store_prune_keeps_what_the_best_is_made_from(run: Command, tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    results = {}
-    for method, n_right in (("tfidf", 50), ("lsi", 40)):
-        row = made_runs.one_label(home, "r8", method, [0] * 60, [0] * n_right + [1] * (60 - n_right))
-        results[method] = home / "store" / "evaluate" / row["key"]
+def test_store_prune_keeps_what_the_best_is_made_from(
+    run: Command, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = shutil.copytree(finished, tmp_path / "kept")
+    monkeypatch.setenv("TEXTBENCH_HOME", str(home))
+    worse = made_runs.one_label(home, "r8", "lsi", [0] * 60, [1] * 59 + [0])
     before = set((home / "store").glob("*/*/meta.json"))
-    stays = garbage.behind(home / "store", [results["tfidf"].name])
     run("store", "prune", "--older-than", "0s", "--keep-best", "--yes")
     after = set((home / "store").glob("*/*/meta.json"))
-    assert {path.parent for path in after} == stays >= {results["tfidf"]}
-    assert results["lsi"] / "meta.json" in before - after
-    assert len(stays) > 1  # what the result is made from too
+    assert after < before
+    assert {path.parent.parent.name for path in after} == {
+        "ingest",
+        "vectorize",
+        "featurize",
+        "tune",
+        "evaluate",
+    }
+    assert not (home / "store" / "evaluate" / worse["key"]).exists()
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("something is made again")
+
+    monkeypatch.setattr(Store, "_make", refuse)
+    run("export", "best", "-o", tmp_path / "model.npz")
+    assert (tmp_path / "model.npz").exists()
 
 
 @pytest.mark.parametrize(

@@ -75,9 +75,9 @@ def prune(
     Example: textbench store prune --older-than 12h --keep-best --yes
     """
     from textbench.flows.results.index import Index
+    from textbench.flows.results.runs import made_from
     from textbench.flows.results.winner import best_runs
     from textbench.flows.run.workspace import home_folder
-    from textbench.tasks.storage.garbage import behind
     from textbench.tasks.storage.garbage import prune as prune_store
 
     age = seconds(older_than)
@@ -87,7 +87,7 @@ def prune(
         if json or not sys.stdin.isatty():
             raise InputError("store prune deletes files and cannot ask here; add --yes")
         typer.confirm(f"Delete artifacts older than {older_than} from {root}?", abort=True)
-    keep = behind(root, [row["key"] for row in best_runs(Index(home).rows())]) if keep_best else frozenset()
+    keep = made_from(home, best_runs(Index(home).rows())) if keep_best else frozenset()
     count, freed = prune_store(root, older_than=age, keep=keep)
     if json:
         print_json({"deleted": count, "bytes": freed})

@@ -74,10 +74,9 @@ def record(evidence: Evidence) -> int:
             own = [by_draw[draw] for draw in sorted(by_draw)]
             lines[place] = dict(zip(PLACE, place, strict=True)) | _record(evidence, own, commit)
             n_new += 1
-    order = PLACE.index("budget")
-    recorded.write(
-        recorded.CURVES, COLUMNS, [lines[p] for p in sorted(lines, key=lambda p: (*p[:order], int(p[order])))]
-    )
+    # The budget, a place's last part, is a number: 60 comes before 100.
+    ordered = sorted(lines, key=lambda place: (*place[:-1], int(place[-1])))
+    recorded.write(recorded.CURVES, COLUMNS, [lines[place] for place in ordered])
     return n_new
 
 

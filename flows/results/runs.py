@@ -1,7 +1,8 @@
 """Finished runs by name: find one in the store's index, and open the artifacts that made it."""
 
+import contextlib
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from difflib import get_close_matches
 from functools import cached_property
@@ -18,6 +19,7 @@ from textbench.tasks import InputError, audit, catalogue, predict, refit
 from textbench.tasks.joined import PARTS
 from textbench.tasks.sources.user_data import UserData
 from textbench.tasks.storage.files import META, Damaged, read_meta
+from textbench.tasks.storage.garbage import behind
 from textbench.tasks.storage.recipe import Reference
 from textbench.tasks.storage.store import Artifact, Store
 from textbench.tasks.words import counted
@@ -261,6 +263,27 @@ class Run:
             return plan(Request(**self.row["request"]))[0].key == self.row["key"]
         except InputError:
             return False
+
+
+def made_from(home: Path, rows: Iterable[Mapping[str, Any]]) -> set[Path]:
+    """Return the folders of runs' results and of all that they were made from, their features among it.
+
+    A result's recipe does not name the features that tuning settled on: those are what today's code would make of them.
+    """
+    store = Store(home / "store")
+    results = []
+    for row in rows:
+        with contextlib.suppress(InputError):
+            results.append(Run(home, row).reference)
+    found = behind(results)
+    for reference in [one for one in found.values() if one.stage == "evaluate" and "choice" in one.inputs]:
+        folder = store.folder(reference.inputs["choice"])
+        # Nothing is made to find out what stays: what is gone, or of a method that is gone, keeps no features.
+        with contextlib.suppress(OSError, Damaged, InputError):
+            chosen = Artifact(folder, read_meta(folder / META))
+            features = predict.features_of(reference.inputs["vectors"], chosen)
+            found |= behind([features] if features else [])
+    return {store.folder(reference) for reference in found.values()}
 
 
 def command_to_run(

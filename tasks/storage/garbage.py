@@ -38,17 +38,15 @@ def remove_leftovers(root: Path) -> None:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def behind(root: Path, results: Iterable[str]) -> set[Path]:
-    """Return the folders of results, given by their keys, and of all artifacts that they were made from."""
-    found: set[Path] = set()
-    for key in results:
-        folder = root / "evaluate" / key
-        with contextlib.suppress(OSError, Damaged):
-            upstream = [Reference.from_json(read_meta(folder / META)["recipe"])]
-            while upstream:
-                reference = upstream.pop()
-                found.add(root / reference.stage / reference.key)
-                upstream += reference.inputs.values()
+def behind(references: Iterable[Reference]) -> dict[str, Reference]:
+    """Return artifacts and all that they were made from, by key."""
+    found: dict[str, Reference] = {}
+    upstream = list(references)
+    while upstream:
+        reference = upstream.pop()
+        if reference.key not in found:
+            found[reference.key] = reference
+            upstream += reference.inputs.values()
     return found
 
 
