@@ -46,12 +46,7 @@ class Entry:
     @property
     def is_seeded(self) -> bool:
         """Whether the method's constructor takes a `random_state`."""
-        return any(
-            argument.arg == "random_state"
-            for node in ast.walk(self._tree)
-            if isinstance(node, ast.FunctionDef) and node.name == "__init__"
-            for argument in (*node.args.args, *node.args.kwonlyargs)
-        )
+        return _is_seeded(self.path, self.path.stat().st_mtime_ns)
 
     @property
     def parameters(self) -> dict[str, str] | None:
@@ -138,17 +133,14 @@ class Entry:
 
         InputError for another value.
         """
-        for node in self._tree.body:
-            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-            if isinstance(node, ast.Assign | ast.AnnAssign) and any(
-                isinstance(target, ast.Name) and target.id == name for target in targets
-            ):
-                try:
-                    return ast.literal_eval(node.value or ast.Constant(default))
-                except ValueError as error:
-                    found = ast.unparse(node)
-                    raise InputError(f"{self.path}: {name} must be a literal value, got {found}") from error
-        return default
+        node = _assigned(self.path, self.path.stat().st_mtime_ns).get(name)
+        if node is None:
+            return default
+        try:
+            return ast.literal_eval(node.value or ast.Constant(default))
+        except ValueError as error:
+            found = ast.unparse(node)
+            raise InputError(f"{self.path}: {name} must be a literal value, got {found}") from error
 
     @property
     def is_file(self) -> bool:
@@ -205,6 +197,29 @@ def _bound(node: ast.AST) -> list[str]:
 def _parsed(path: Path, mtime_ns: int) -> ast.Module:
     tree: ast.Module = syntax_tree(path.read_bytes(), str(path))
     return tree
+
+
+@functools.lru_cache(maxsize=256)
+def _assigned(path: Path, mtime_ns: int) -> dict[str, ast.Assign | ast.AnnAssign]:
+    """Return the first assignment to each name of a module."""
+    found: dict[str, ast.Assign | ast.AnnAssign] = {}
+    for node in _parsed(path, mtime_ns).body:
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in targets:
+                if isinstance(target, ast.Name):
+                    found.setdefault(target.id, node)
+    return found
+
+
+@functools.lru_cache(maxsize=256)
+def _is_seeded(path: Path, mtime_ns: int) -> bool:
+    return any(
+        argument.arg == "random_state"
+        for node in ast.walk(_parsed(path, mtime_ns))
+        if isinstance(node, ast.FunctionDef) and node.name == "__init__"
+        for argument in (*node.args.args, *node.args.kwonlyargs)
+    )
 
 
 def methods() -> dict[str, Entry]:
@@ -331,6 +346,12 @@ def nearest(name: str, choices: Iterable[str]) -> str:
 
 
 def _list(folder: Path) -> dict[str, Entry]:
+    return dict(_listed(folder, folder.stat().st_mtime_ns))
+
+
+# A folder's stamp changes with the files in it, and a plan asks for its list once a cell.
+@functools.lru_cache(maxsize=16)
+def _listed(folder: Path, mtime_ns: int) -> dict[str, Entry]:
     package = ".".join((PACKAGE, *folder.relative_to(PROJECT).parts))
     files = sorted(path for path in folder.glob("*.py") if not path.name.startswith("_"))
     return {

@@ -23,7 +23,7 @@ from textbench.tasks import (
     vectorize,
 )
 from textbench.tasks.sources.given_files import titled
-from textbench.tasks.storage.recipe import Reference
+from textbench.tasks.storage.recipe import Reference, at_one_time
 from textbench.tasks.storage.store import Store
 
 PROBE = "linear-svm"
@@ -63,6 +63,7 @@ class _Terms:
 
 
 @once
+@at_one_time()
 def plan(request: Request) -> list[Cell]:
     """Return the cells of a request, their keys worked out and nothing computed. Raises InputError for bad names."""
     from textbench.evaluation.probes.catalogue import PROBES

@@ -6,13 +6,15 @@ versions of the libraries that these use. Equal keys mean equal content; where t
 key.
 """
 
+import contextlib
 import functools
 import hashlib
 import importlib.metadata
 import json
 import math
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -136,18 +138,40 @@ def fingerprint(entries: tuple[Entry, ...]) -> tuple[str, dict[str, str]]:
     Raises ValueError for a module that is not there (`tasks.storage.definitions.trace`).
     """
     place = (definitions.PROJECT, entries)
+    settled = _SETTLED.get()
     found = _TRACES.get(place)
+    if found is not None and settled is not None and place in settled:
+        return found.code, _versions(found.libraries)
     if found is None or any(definitions.stamp(path) != stamp for path, stamp in found.seen.items()):
         found = kept_traces.kept(entries)
         if found is None:
             found = definitions.trace(entries)
             kept_traces.keep(entries, found)
         _TRACES[place] = found
+    if settled is not None:
+        settled.add(place)
     return found.code, _versions(found.libraries)
 
 
 # A sweep asks for one fingerprint a stage thousands of times; as long as the files are the same, so is the answer.
 _TRACES: dict[tuple[Path, tuple[Entry, ...]], definitions.Trace] = {}
+
+
+# What was looked up within `at_one_time`.
+_SETTLED: ContextVar[set[tuple[Path, tuple[Entry, ...]]] | None] = ContextVar("settled", default=None)
+
+
+@contextlib.contextmanager
+def at_one_time() -> Iterator[None]:
+    """Take the files for unchanged as long as this context lasts: each fingerprint looks at its files but once.
+
+    Everything planned in it is of one state of the code, which costs a plan of many cells less.
+    """
+    token = _SETTLED.set(set())
+    try:
+        yield
+    finally:
+        _SETTLED.reset(token)
 
 
 @functools.lru_cache(maxsize=1024)
