@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from textbench.tasks.storage import definitions, kept_traces, recipe, shapes
-from textbench.tasks.storage.recipe import Reference, canonical_json, refer
+from textbench.tasks.storage.recipe import Reference, at_one_time, canonical_json, refer
 
 JSON = st.recursive(
     st.one_of(
@@ -265,6 +265,14 @@ def test_definitions_are_followed_once_as_long_as_the_files_are_the_same(
     keys = {refer("textbench.tasks.stage:compute", {"k": k}).key for k in range(100)}
     assert len(keys) == 100
     assert followed == [(("textbench.tasks.stage", "compute"),)]
+
+
+def test_files_are_looked_at_once_where_they_are_taken_for_unchanged(project: Path) -> None:
+    with at_one_time():
+        before = refer("textbench.tasks.stage:compute", {}).code
+        edit(project / "featurizers/basis.py", "SCALE = 2", "SCALE = 3 + 4")
+        assert refer("textbench.tasks.stage:compute", {}).code == before
+    assert refer("textbench.tasks.stage:compute", {}).code != before
 
 
 @pytest.fixture
