@@ -16,6 +16,7 @@ from textbench.flows.report import (
     curves,
     exhibits,
     papers,
+    probes,
     provenance,
     ranks,
     recorded,
@@ -255,6 +256,9 @@ def _sure(evidence: Evidence, found: Sequence[Board]) -> Chapter:
     if by_class:
         lines = ["Where the best method of each board differs from the next, class by class."]
         sections.append(Section("classes", "Class by class", LOCAL, lines, tables=by_class))
+    if of_probes := probes.interactions(evidence.home, evidence.rows):
+        lines = [probes.answer(of_probes)]
+        sections.append(Section("probes", probes.QUESTION, LOCAL, lines, tables=[probes.table(of_probes)]))
     return Chapter("sure", "How sure is that?", _how_sure(found), _explained(found), sections)
 
 

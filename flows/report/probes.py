@@ -1,0 +1,161 @@
+"""Does the linear probe favour sparse features? What it gives them beside another probe, tested in pairs.
+
+Of a sparse representation, a dense one, the linear SVM and another probe there are four runs. The linear probe favours
+the sparse one where its lead over the dense one is larger under the linear SVM: the interaction of representation and
+probe, a difference of differences, by the paired bootstrap over test documents.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from textbench.evaluation.metrics.multilabel import is_of_several_labels
+from textbench.evaluation.statistics.significance import Difference, bootstrap, difference, holm
+from textbench.flows.results.metric_names import heading
+from textbench.flows.results.predictions import corpus_key, predictions, tally
+from textbench.flows.results.runs import Run
+from textbench.flows.results.summary import settings_of
+from textbench.flows.tables.table import LOCAL, Datum, Table, number
+from textbench.tasks import InputError, predict
+from textbench.tasks.storage.store import Store
+from textbench.tasks.words import counted
+
+Row = Mapping[str, Any]
+LINEAR, LEVEL = "linear-svm", 0.05
+QUESTION = "Does the linear probe favour sparse features?"
+NOTE = (
+    "Lead: of the sparse over the dense representation, in points. Interaction: how much larger it is under the linear "
+    "SVM, with its 95 % interval; p of the paired bootstrap over test documents, Holm-corrected over the table."
+)
+
+
+@dataclass(frozen=True)
+class Interaction:
+    """A sparse and a dense representation under two probes: the sparse one's leads, and their difference.
+
+    All are fractions. `gap` is the lead under the linear SVM less that under the other `probe`; `p` is Holm-corrected
+    over all that were found together.
+    """
+
+    dataset: str
+    protocol: str
+    metric: str
+    sparse: str
+    dense: str
+    probe: str
+    linear_lead: float
+    other_lead: float
+    gap: Difference
+    p: float
+
+
+def is_sparse(home: Path, row: Row) -> bool | None:
+    """Tell whether a run's features are stored as a sparse matrix; None where they are gone, or it has none."""
+    try:
+        result = Run(home, row).reference
+    except InputError:
+        return None
+    store, choice = Store(home / "store"), result.inputs.get("choice")
+    if choice is None or not store.has(choice):  # nothing is made again for this
+        return None
+    features = predict.features_of(result.inputs["vectors"], store.open(choice))
+    if features is None or not store.has(features):
+        return None
+    return (store.folder(features) / "test.npz").exists()
+
+
+def interactions(
+    home: Path, rows: Sequence[Row], sparse: Callable[[Path, Row], bool | None] = is_sparse
+) -> list[Interaction]:
+    """Return every interaction that these rows of the index, the newest of each cell, can show.
+
+    Runs of a place share documents, protocol and number of trials, and of the four runs the seeds in common count.
+    """
+    places: dict[tuple[Any, ...], dict[tuple[str, str], dict[int, Row]]] = {}
+    for row in rows:
+        if row["error"] or not row.get("key") or not row.get("probe"):
+            continue
+        others = tuple(word for word in settings_of(row) if word != row["probe"])
+        place = (row["dataset"], row["protocol"], int(row["trials"]), others)
+        places.setdefault(place, {}).setdefault((row["method"], row["probe"]), {})[row["seed"]] = row
+    found = []
+    for (dataset, protocol, *_), runs in places.items():
+        probes = sorted({probe for _, probe in runs} - {LINEAR})
+        methods = [method for method, probe in runs if probe == LINEAR] if probes else []
+        kinds = {method: sparse(home, next(iter(runs[method, LINEAR].values()))) for method in methods}
+        for probe in probes:
+            own = [method for method in methods if (method, probe) in runs]
+            for first in (method for method in own if kinds[method]):
+                for second in (method for method in own if kinds[method] is False):
+                    four = [runs[one, by] for by in (LINEAR, probe) for one in (first, second)]
+                    told = _interaction(home, four)
+                    if told is not None:
+                        metric, leads, gap = told
+                        found.append(
+                            Interaction(dataset, protocol, metric, first, second, probe, *leads, gap, gap.p)
+                        )
+    corrected = holm([one.gap.p for one in found])
+    return [replace(one, p=p) for one, p in zip(found, corrected, strict=True)]
+
+
+def _interaction(
+    home: Path, four: Sequence[Mapping[int, Row]]
+) -> tuple[str, tuple[float, float], Difference] | None:
+    """Return the metric, both leads and their difference; None where seeds or predictions in common are lacking."""
+    seeds = sorted(set.intersection(*map(set, four)))
+    if not seeds:
+        return None
+    several = is_of_several_labels(four[0][seeds[0]]["metrics"])
+    metric = "micro_f1" if several else "accuracy"
+    try:
+        if len({corpus_key(home, runs[seed]) for runs in four for seed in seeds}) > 1:
+            return None
+        tallies = [tally([predictions(home, runs[seed]) for seed in seeds], metric) for runs in four]
+    except InputError:
+        return None
+    draws, values = bootstrap(tallies), [one.value for one in tallies]
+    leads = (values[0] - values[1], values[2] - values[3])
+    drawn = (draws[:, 0] - draws[:, 1]) - (draws[:, 2] - draws[:, 3])
+    return metric, leads, difference(leads[0] - leads[1], drawn)
+
+
+def answer(found: Sequence[Interaction]) -> str:
+    """Return in words whom the linear probe favours, by more than chance."""
+    sure = [one for one in found if one.p < LEVEL]
+    n_sparse = sum(one.gap.value > 0 for one in sure)
+    n_dense = len(sure) - n_sparse
+    said = f"Of {counted(len(found), 'comparison')} of a sparse and a dense representation under two probes"
+    return (
+        f"{said}, the linear SVM favours the sparse one in {n_sparse} and the dense one in {n_dense} by more than "
+        f"chance explains; in {len(found) - len(sure)} neither."
+    )
+
+
+def table(found: Sequence[Interaction]) -> Table:
+    """Return the interactions as a table, the largest first."""
+    rows = [
+        [
+            Datum(one.dataset),
+            Datum(one.protocol),
+            Datum(one.sparse),
+            Datum(one.dense),
+            Datum(one.probe),
+            number(one.linear_lead, scale=100),
+            number(one.other_lead, scale=100),
+            Datum(
+                f"{100 * one.gap.value:+.2f} ({100 * one.gap.low:+.2f} .. {100 * one.gap.high:+.2f})",
+                one.gap.value,
+                is_strong=one.p < LEVEL,
+            ),
+            Datum(f"{one.p:.2g}", one.p),
+        ]
+        for one in sorted(found, key=lambda one: -one.gap.value)
+    ]
+    headings = [
+        ("dataset", "data set"), ("protocol", "protocol"), ("sparse", "sparse"), ("dense", "dense"),
+        ("probe", "other probe"), ("linear_lead", "lead, linear SVM"), ("other_lead", "lead, other probe"),
+        ("interaction", "interaction"), ("p", "p"),
+    ]  # fmt: skip
+    of = ", ".join(dict.fromkeys(heading(one.metric) for one in found))
+    return Table("probes", f"Representations and probes, {of}", headings, rows, NOTE, LOCAL)
