@@ -33,8 +33,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def by_name(home: Path, row: Any) -> bool | None:
-    return {"tfidf": True, "gone": None}.get(row["method"], False)
+def by_name(home: Path, row: Any) -> bool:
+    return bool(row["method"] == "tfidf")
 
 
 def test_an_interaction_is_the_difference_of_both_leads(home: Path) -> None:
@@ -59,14 +59,11 @@ def test_what_is_not_known_to_be_sparse_or_dense_and_single_probes_are_left_out(
 
 
 def test_the_report_answers_where_both_probes_were_run(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    evidence = gather(home)
-    monkeypatch.setattr(probes, "interactions", lambda home, rows: TOLD(home, rows, by_name))
+    evidence, told = gather(home), probes.interactions
+    monkeypatch.setattr(probes, "interactions", lambda home, rows: told(home, rows, by_name))
     (section,) = [s for c in chapters.chapters(evidence) for s in c.sections if s.name == "probes"]
     assert section.title == "Does the linear probe favour sparse features?"
     (table,) = section.tables
     assert [row[3].text for row in table.rows] == ["lsi", "avgvec"]
     assert table.rows[0][7].value == pytest.approx(0.3)
     assert [row[7].is_strong for row in table.rows] == [True, False]
-
-
-TOLD = probes.interactions
