@@ -44,7 +44,10 @@ def test_two_folders_at_once_start_one_server(homes: Folders) -> None:
     assert len({command.communicate()[0] for command in commands}) == 1
     assert len(processes_of(homes[0])) <= 2  # the supervisor, and the server that it starts
     assert prefect_server.folder(homes[0]) == prefect_server.folder(homes[1])
-    assert prefect_server.status(homes[0]) == prefect_server.status(homes[1])
+    # One that has just started on a busy machine may be slow to answer a single question.
+    assert all(eventually(lambda home=home: prefect_server.status(home)["healthy"]) for home in homes)
+    first, second = ({**prefect_server.status(home), "healthy": True} for home in homes)
+    assert first == second
     assert prefect_server.folders(homes[0]) == {homes[0]: False, homes[1]: False}
     assert not any((home / "prefect").exists() for home in homes)
 
