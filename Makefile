@@ -21,9 +21,9 @@ quick: $(INSTALLED)
 test: $(INSTALLED) $(ENCODERS) $(DOCS)
 	$(BIN)/python -m pytest -n $(PROCESSES) --dist worksteal
 
-# The tests that are left out of those: whole commands of the documentation, and its site.
+# The tests that are left out of those: whole commands of the documentation, its site, MLflow's server of a model.
 dear: $(INSTALLED) $(ENCODERS) $(DOCS)
-	$(BIN)/python -m pytest -m dear tests/test_docs_*.py
+	$(BIN)/python -m pytest -m dear tests/test_docs_*.py tests/test_flows_explain_mlflow_serve.py
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

@@ -150,9 +150,14 @@ def test_answers_on_a_kept_connection_do_not_wait_for_acknowledgements() -> None
     """Of other sockets asyncio leaves Nagle's algorithm on, which costs 40 ms an answer."""
     with model_server.listening(0) as listener:
         assert listener.proto == socket.IPPROTO_TCP
-        listener.listen()
         with pytest.raises(OSError, match="in use"):
             model_server.listening(listener.getsockname()[1])
+
+
+def test_who_is_told_the_port_is_not_turned_away() -> None:
+    """It is told before the server's loop runs."""
+    with model_server.listening(0) as listener, socket.create_connection(listener.getsockname(), 10):
+        pass
 
 
 def test_thread_pools_are_looked_for_once_and_again_where_a_module_came(

@@ -21,7 +21,7 @@ from textbench.flows.results.leaderboard import FORMATS
 from textbench.flows.results.method_names import is_pretrained
 from textbench.flows.results.rows import result_row
 from textbench.flows.results.runs import Run
-from textbench.tasks import InputError, catalogue, ensemble, out_of_fold
+from textbench.tasks import InputError, catalogue, ensemble, ngrams, out_of_fold, tokens
 from textbench.tasks.corpus import read_targets
 from textbench.tasks.storage.store import Store
 
@@ -147,6 +147,23 @@ def test_an_exported_ensemble_is_one_model_with_the_bits_of_the_run(
     assert min(weights) > 0 or "stacked" in of
     with pytest.raises(InputError, match="is a classifier: it gives labels, not features"):
         model.features(texts)
+
+
+def test_what_a_model_learned_is_made_ready_once_not_for_each_request(
+    home: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Encoder and fitted method of each member, and the tables of n-grams: nb-svm of 180,000 terms took 200 ms."""
+    cell = cell_of(home, "ensemble(tfidf, nb-svm, weights='equal')")
+    row = result_row(cell, store) | {"key": cell.key, "run_id": None, "request": asdict(cell.request)}
+    model, made = Model.from_run(Run(home, row)), []
+    learned, encoder, tables_of = Model._learned, tokens.encoder, ngrams.tables_of
+    monkeypatch.setattr(Model, "_learned", lambda self, part: made.append(part) or learned(self, part))
+    monkeypatch.setattr(tokens, "encoder", lambda *a: made.append("encoder") or encoder(*a))
+    monkeypatch.setattr(ngrams, "tables_of", lambda terms: made.append("n-grams") or tables_of(terms))
+    assert model.answer(["w1 apple w3"]).labels == ["b"]
+    assert sorted(made) == ["encoder", "encoder", "featurizer", "n-grams", "probe", "probe"]
+    assert model.answer(["iron w2"]).labels == ["a"]
+    assert len(made) == 6
 
 
 def test_an_ensemble_is_trained_on_all_documents(home: Path, store: Store) -> None:

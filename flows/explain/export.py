@@ -282,7 +282,7 @@ class Model:
         from textbench.tasks.predict import margin
 
         about, names = self.manifest["ensemble"], self.manifest["target_names"]
-        given = [self._member(name).scores(texts) for name in self.manifest["members"]]
+        given = [member.scores(texts) for member in self._members]
         with self._as_in_the_run():
             scores = combined(about, given)
         several = about["several_labels"]
@@ -293,14 +293,20 @@ class Model:
         chosen = [[names[label] for label in row.nonzero()[0]] for row in scores > thresholds]
         return Answers(chosen, abs(scores - thresholds).min(axis=1), *kind_and_values)
 
-    def _member(self, name: str) -> "Model":
-        """Return a member of an ensemble as a model of its own."""
-        arrays = {
-            key.removeprefix(f"{name}/"): array
-            for key, array in self.arrays.items()
-            if key.startswith(f"{name}/")
-        }
-        return Model(self.manifest["members"][name], arrays)
+    @cached_property
+    def _members(self) -> "list[Model]":
+        """The members of an ensemble, each a model of its own: it keeps its encoder and its fitted method."""
+        return [
+            Model(
+                manifest,
+                {
+                    key.removeprefix(f"{name}/"): one
+                    for key, one in self.arrays.items()
+                    if key.startswith(f"{name}/")
+                },
+            )
+            for name, manifest in self.manifest["members"].items()
+        ]
 
     def _as_in_the_run(self) -> Any:
         """Limit linear algebra to the run's threads: they decide in which order products are added up."""
@@ -308,18 +314,31 @@ class Model:
 
     def _documents(self, texts: Iterable[str], kind: str) -> Any:
         """Return texts as a method of this INPUT reads them."""
-        from textbench.tasks.tokens import TokenRule
+        import numpy as np
 
         if kind == "texts":
             return checked_texts(texts)
-        rule = TokenRule(**self.manifest["token_rule"])
-        return as_read(*self._encode(checked_texts(texts)), self.manifest["terms"], rule, kind)
+        ids, offsets = self._encode(checked_texts(texts))
+        return np.split(ids, offsets[1:-1]) if kind == "tokens" else self._counts(ids, offsets)
 
     @cached_property
     def _encode(self) -> "Callable[[Sequence[str]], tuple[np.ndarray, np.ndarray]]":
         from textbench.tasks.tokens import TokenRule, encoder
 
         return encoder(self.manifest["terms"], TokenRule(**self.manifest["token_rule"]))
+
+    @cached_property
+    def _counts(self) -> "Callable[[np.ndarray, np.ndarray], csr_matrix]":
+        """`tasks.tokens.count` with the tables of n-grams made once: they take as long as hundreds of texts."""
+        from functools import partial
+
+        from textbench.tasks import ngrams
+
+        terms = self.manifest["terms"]
+        if self.manifest["token_rule"]["max_n"] == 1:
+            return partial(ngrams.count, n_terms=len(terms))
+        n_terms, tables = ngrams.tables_of(terms)
+        return partial(ngrams.count_all, n_terms=n_terms, tables=tables)
 
     @cached_property
     def _method(self) -> Any:

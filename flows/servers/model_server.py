@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 HOST = "127.0.0.1"
 MOST_WAITING = 1000  # requests
 MOST_AT_ONCE = 2000  # texts computed together, unless one request has more
+BACKLOG = 2 * MOST_WAITING  # connections that wait to be taken
 WAIT_SECONDS = 30.0  # for the rest of a body
 PATHS = {"/": "GET", "/health": "GET", "/predict": "POST", "/invocations": "POST"}
 Message = MutableMapping[str, Any]
@@ -136,12 +137,13 @@ async def _body(receive: Callable[[], Awaitable[Message]]) -> bytes:
 
 
 def listening(port: int) -> socket.socket:
-    """Return a socket on loopback, at a free port for 0. Raises OSError for one in use."""
+    """Return a socket that takes connections on loopback, at a free port for 0. Raises OSError for one in use."""
     # Named as TCP, or asyncio leaves the delay of small packets on: 40 ms for each answer on a kept connection.
     listener = socket.socket(proto=socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((HOST, port))
+        listener.listen(BACKLOG)  # now, or who is told the port before the server's loop runs is turned away
     except OSError:
         listener.close()
         raise
@@ -155,7 +157,7 @@ def serve(model: "Model", about: dict[str, Any], port: int, ready: Callable[[int
     with listening(port) as listener:
         config = uvicorn.Config(
             ModelServer(model, about), log_level="error", access_log=False, lifespan="off", timeout_graceful_shutdown=5,
-            server_header=False,
+            server_header=False, backlog=BACKLOG,
         )  # fmt: skip
         ready(listener.getsockname()[1])
         uvicorn.Server(config).run(sockets=[listener])
