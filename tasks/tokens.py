@@ -159,7 +159,29 @@ def vectorize(
 
     learned_from = [train, test] if transductive else [train]
     n_documents = sum(len(offsets) - 1 for _, offsets in learned_from)
-    df = sum(_document_frequency(ids, offsets, len(seen)) for ids, offsets in learned_from)
+    df = np.sum([_document_frequency(ids, offsets, len(seen)) for ids, offsets in learned_from], axis=0)
+    terms, final = kept_terms(seen, df, n_documents, rule)
+    train, test = _renumber(*train, final), _renumber(*test, final)
+    tables = tables_of_ngrams(train, test, terms, n_documents, rule, transductive)
+    return Vectors(
+        train_ids=train[0],
+        train_offsets=train[1],
+        test_ids=test[0],
+        test_offsets=test[1],
+        terms=terms + ngrams.names(terms, tables),
+        train_counts=ngrams.count_all(*train, len(terms), tables),
+        test_counts=ngrams.count_all(*test, len(terms), tables),
+    )
+
+
+def kept_terms(
+    seen: Sequence[str], df: np.ndarray, n_documents: int, rule: TokenRule
+) -> tuple[list[str], np.ndarray]:
+    """Return the vocabulary, and the place in it of each term seen, int32 (n_seen,), -1 for those left out.
+
+    df: int64 (n_seen,), how many of the documents that are learned from have the term. Raises InputError when no term
+    is left, and where n-grams are asked of terms that have spaces.
+    """
     kept = np.flatnonzero((df >= rule.min_df) & (df <= rule.max_df * n_documents)).tolist()
     if not kept:
         raise InputError(
@@ -169,26 +191,38 @@ def vectorize(
     kept.sort(key=seen.__getitem__)
     final = np.full(len(seen), -1, dtype=np.int32)
     final[kept] = np.arange(len(kept), dtype=np.int32)
-
-    train_ids, train_offsets = _renumber(*train, final)
-    test_ids, test_offsets = _renumber(*test, final)
     terms = [seen[i] for i in kept]
     if rule.max_n > 1 and any(" " in term for term in terms):
         raise InputError("n-grams need tokens without spaces; change pattern, or set max_n to 1")
-    sequence, ends = train_ids, train_offsets
+    return terms, final
+
+
+def tables_of_ngrams(
+    train: tuple[np.ndarray, np.ndarray],
+    test: tuple[np.ndarray, np.ndarray],
+    terms: Sequence[str],
+    n_documents: int,
+    rule: TokenRule,
+    transductive: bool,
+) -> list[np.ndarray]:
+    """Return the n-grams that the rule counts (`ngrams.learn`), of encoded parts: `(ids, offsets)` each."""
+    if rule.max_n == 1:
+        return []
+    sequence, ends = train
     if transductive:
-        sequence = np.concatenate([train_ids, test_ids])
-        ends = np.concatenate([train_offsets, train_offsets[-1] + test_offsets[1:]])
-    tables = ngrams.learn(sequence, ends, len(terms), rule.max_n, rule.min_df, rule.max_df * n_documents)
-    return Vectors(
-        train_ids=train_ids,
-        train_offsets=train_offsets,
-        test_ids=test_ids,
-        test_offsets=test_offsets,
-        terms=terms + ngrams.names(terms, tables),
-        train_counts=ngrams.count_all(train_ids, train_offsets, len(terms), tables),
-        test_counts=ngrams.count_all(test_ids, test_offsets, len(terms), tables),
-    )
+        sequence = np.concatenate([train[0], test[0]])
+        ends = np.concatenate([train[1], train[1][-1] + test[1][1:]])
+    return ngrams.learn(sequence, ends, len(terms), rule.max_n, rule.min_df, rule.max_df * n_documents)
+
+
+def numbered(vocabularies: Iterable[Sequence[str]], rule: TokenRule) -> tuple[list[str], list[np.ndarray]]:
+    """Return the terms that the tokens of vocabularies become, and which one each token does, int32, -1 for none."""
+    numbers = _Numbers(rule)
+    places = [
+        np.fromiter(map(numbers.__getitem__, tokens), dtype=np.int32, count=len(tokens))
+        for tokens in vocabularies
+    ]
+    return list(numbers.terms), places
 
 
 def encode(texts: Sequence[str], terms: Sequence[str], rule: TokenRule) -> tuple[np.ndarray, np.ndarray]:
