@@ -37,10 +37,8 @@ NONE, RUN, SINGLE = 0, 1, 2
 ASCII = 128
 FIRST_ROOM = 1 << 13  # tokens that there is room for at first
 LOW = 2**32 - 1
-OFFSET, PRIME = (
-    14695981039346656037,
-    1099511628211,
-)  # of the hash FNV-1a with 64 bits; here its steps are of 8 bytes
+# Of the hash FNV-1a with 64 bits; here its steps are of 8 bytes.
+OFFSET, PRIME = 14695981039346656037, 1099511628211
 
 
 @dataclass(frozen=True, eq=False)

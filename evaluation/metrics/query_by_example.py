@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numba import njit
 
 from textbench.evaluation.columns import full_columns
 
@@ -78,20 +79,18 @@ def search_by_example(
     ValueError for no documents, shapes that differ or values that are not finite.
     """
     _check(train, train_targets, test, test_targets)
-    members = {int(c): np.flatnonzero(train_targets == c) for c in np.unique(train_targets)}
-    nothing = np.array([], dtype=np.intp)
-    average_precision = np.zeros(len(test_targets))
-    hits = np.zeros((len(test_targets), DEEPEST))
-    ndcg = np.zeros(len(test_targets))
+    n_train, n_test = len(train_targets), len(test_targets)
+    average_precision = np.zeros(n_test)
+    hits = np.zeros((n_test, DEEPEST))
+    ndcg = np.zeros(n_test)
+    keys = np.empty((2, n_train), dtype=np.uint64)
+    shares = np.empty(n_train)
     for start, block in _cosines(train, test):
         for row, scores in enumerate(block, start):
-            relevant = scores[members.get(int(test_targets[row]), nothing)]
-            if len(relevant):
-                relevant.sort()
-                scores.sort()
-                average_precision[row] = _average_precision(scores, relevant)
-                hits[row] = _expected_hits(scores, relevant)
-                ndcg[row] = _ndcg(hits[row], len(relevant))
+            n_relevant = _rank(scores, train_targets, test_targets[row], keys, shares, hits[row])
+            if n_relevant:
+                average_precision[row] = shares[:n_relevant].mean()
+                ndcg[row] = _ndcg(hits[row], n_relevant)
     precision = hits / np.arange(1, DEEPEST + 1)
     return QueryScores(
         average_precision=average_precision,
@@ -104,26 +103,60 @@ def search_by_example(
     )
 
 
-def _average_precision(scores: np.ndarray, relevant: np.ndarray) -> float:
-    """Sum over distinct scores of (R_n - R_(n-1)) P_n: the mean of P_n over the relevant documents."""
-    # A document's P_n reads everything that scores as high as itself or higher, ties included.
-    n_retrieved = len(scores) - np.searchsorted(scores, relevant, "left")
-    n_relevant = len(relevant) - np.searchsorted(relevant, relevant, "left")
-    return float((n_relevant / n_retrieved).mean())
+@njit(nogil=True, cache=True)
+def _rank(
+    scores: np.ndarray,
+    targets: np.ndarray,
+    wanted: int,
+    keys: np.ndarray,
+    shares: np.ndarray,
+    hits: np.ndarray,
+) -> int:
+    """Judge one ranking, and return how many documents are relevant: those with the target `wanted`.
 
-
-def _expected_hits(scores: np.ndarray, relevant: np.ndarray) -> np.ndarray:
-    """Expected number of relevant documents among the first j = 1..DEEPEST, ties in random order."""
-    depth = min(DEEPEST, len(scores))
-    ranks = np.arange(1, depth + 1)
-    cut = scores[::-1][:depth]
-    above = len(scores) - np.searchsorted(scores, cut, "right")
-    tied = len(scores) - np.searchsorted(scores, cut, "left") - above
-    relevant_above = len(relevant) - np.searchsorted(relevant, cut, "right")
-    relevant_tied = len(relevant) - np.searchsorted(relevant, cut, "left") - relevant_above
-    hits = np.full(DEEPEST, float(len(relevant)))  # past the last document everything is found
-    hits[:depth] = relevant_above + (ranks - above) * relevant_tied / tied
-    return hits
+    scores: float32 (n,), finite. targets: (n,) ints. keys: uint64 (2, n), overwritten. shares: float64 (n,), its
+    beginning is overwritten: of each relevant document, from the lowest score to the highest, P_n, the share of
+    relevant ones among all that score as high as itself or higher, ties included. Their mean is the average
+    precision: the sum over distinct scores of (R_n - R_(n-1)) P_n. hits: float64 (DEEPEST,), overwritten where a
+    document is relevant: the expected number of relevant ones among the first j = 1..DEEPEST, ties in random order.
+    """
+    # Sorted by three digits of 11 bits: a float's bits rise as the float does, once those of negatives are turned.
+    n, counts = len(scores), np.zeros((3, 2048), dtype=np.int64)
+    bits, n_relevant = (scores + np.float32(0)).view(np.uint32), 0  # -0 becomes 0
+    for i in range(n):
+        key = bits[i] ^ (np.uint32(0xFFFFFFFF) if bits[i] >> 31 else np.uint32(0x80000000))
+        is_relevant = targets[i] == wanted
+        n_relevant += is_relevant
+        keys[0, i] = np.uint64(key) << np.uint64(1) | np.uint64(is_relevant)
+        for digit in range(3):
+            counts[digit, key >> np.uint32(11 * digit) & np.uint32(2047)] += 1
+    if not n_relevant:
+        return 0
+    for digit in range(3):
+        n_before = 0
+        for value in range(2048):
+            counts[digit, value], n_before = n_before, n_before + counts[digit, value]
+        source, sorted_keys = keys[digit % 2], keys[1 - digit % 2]
+        for i in range(n):
+            value = source[i] >> np.uint64(1 + 11 * digit) & np.uint64(2047)
+            sorted_keys[counts[digit, value]] = source[i]
+            counts[digit, value] += 1
+    found = keys[1]  # after three passes
+    n_above, relevant_above, end = 0, 0, n
+    while end:
+        start, relevant_tied = end, 0
+        while start and found[start - 1] >> np.uint64(1) == found[end - 1] >> np.uint64(1):
+            start -= 1
+            relevant_tied += np.int64(found[start] & np.uint64(1))
+        n_tied = end - start
+        for rank in range(n_above + 1, min(n_above + n_tied, len(hits)) + 1):
+            hits[rank - 1] = relevant_above + (rank - n_above) * relevant_tied / n_tied
+        n_above, end = n_above + n_tied, start
+        first = n_relevant - relevant_above - relevant_tied
+        relevant_above += relevant_tied
+        shares[first : first + relevant_tied] = relevant_above / n_above
+    hits[n:] = n_relevant  # past the last document everything is found
+    return n_relevant
 
 
 def _ndcg(hits: np.ndarray, n_relevant: int) -> float:
@@ -142,13 +175,29 @@ def _cosines(
     dense, sparse = dense.T, sparse.T.tocsr()
     for start in range(0, test.shape[0], n_rows):
         dense_rows, sparse_rows = _unit_rows(test[start : start + n_rows], full)
-        if not full.any():  # float32 sums run in the order of the features: equal documents get equal scores
-            yield start, (sparse_rows @ sparse).toarray()
-            continue
-        block = dense_rows @ dense
+        # Without full columns float32 sums run in the order of the features: equal documents get equal scores.
+        block = dense_rows @ dense if full.any() else np.zeros((len(dense_rows), train.shape[0]), np.float32)
         if sparse.nnz:
-            block += (sparse_rows @ sparse).toarray()
-        yield start, block.astype(np.float32)
+            _add_product(block, *_parts(sparse_rows), *_parts(sparse))
+        yield start, block.astype(np.float32, copy=False)
+
+
+def _parts(X: "csr_matrix") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    return X.indptr, X.indices, X.data
+
+
+@njit(nogil=True, cache=True)
+def _add_product(
+    block: np.ndarray, left_starts: np.ndarray, left_columns: np.ndarray, left: np.ndarray,
+    right_starts: np.ndarray, right_columns: np.ndarray, right: np.ndarray,
+) -> None:  # fmt: skip
+    """Add the product of two csr matrices, given by indptr, indices and data, to an array of their shape and type."""
+    for row in range(len(block)):
+        sums = block[row]
+        for i in range(left_starts[row], left_starts[row + 1]):
+            value, inner = left[i], left_columns[i]
+            for j in range(right_starts[inner], right_starts[inner + 1]):
+                sums[right_columns[j]] += value * right[j]
 
 
 def _dense_columns(X: "np.ndarray | csr_matrix") -> np.ndarray:
