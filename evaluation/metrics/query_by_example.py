@@ -142,9 +142,9 @@ def _rank(
             sorted_keys[counts[digit, value]] = source[i]
             counts[digit, value] += 1
     found = keys[1]  # after three passes
-    n_above, relevant_above, end = 0, 0, n
+    n_above, relevant_above, end = 0, np.int64(0), n
     while end:
-        start, relevant_tied = end, 0
+        start, relevant_tied = end, np.int64(0)
         while start and found[start - 1] >> np.uint64(1) == found[end - 1] >> np.uint64(1):
             start -= 1
             relevant_tied += np.int64(found[start] & np.uint64(1))
