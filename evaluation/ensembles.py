@@ -5,19 +5,28 @@ Scores of one classifier are made probabilities first (`Calibration`), so that t
 Sources: Caruana, Niculescu-Mizil, Crew, Ksikes, Ensemble Selection from Libraries of Models, ICML (2004); Wolpert,
 Stacked Generalization, Neural Networks 5 (1992); Genest, Zidek, Combining Probability Distributions, Statistical
 Science 1 (1986), section 3.3: the logarithmic pool; Platt, Probabilistic Outputs for Support Vector Machines (1999);
-Guo, Pleiss, Sun, Weinberger, On Calibration of Modern Neural Networks, ICML (2017), section 4.2.
+Guo, Pleiss, Sun, Weinberger, On Calibration of Modern Neural Networks, ICML (2017), section 4.2; Zhou, Bousquet, Lal,
+Weston, Schoelkopf, Learning with Local and Global Consistency, NIPS (2003), section 2: smoothing over neighbours.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 SCHEMES = ("greedy", "equal", "stacked")
 N_ROUNDS = 50  # of greedy selection
 FARTHEST = 30.0  # a log-odds beyond which a probability counts as certain
 BEYOND = 6e4  # a score that says that all training documents have a label, or none
 DECAY = 1e-3  # of stacking: how much weights are drawn towards equal ones
+N_NEAR = 20  # neighbours that a document is smoothed over
+N_STEPS = 10  # of smoothing
+SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)  # of what neighbours say in what is said of a document
+NEAR_BYTES = 2**26  # of cosines at a time
 
 
 @dataclass(frozen=True)
@@ -108,15 +117,19 @@ class Weights:
         mean = sum(
             self.members[one] * as_probabilities(log_odds[one], several_labels=several_labels) for one in used
         )
-        tiny = np.exp(-FARTHEST)
-        if several_labels:
-            return np.log(np.maximum(mean, tiny)) - np.log(np.maximum(1 - mean, tiny))
-        return np.log(np.maximum(mean, tiny))
+        return _as_log_odds(np.asarray(mean), several_labels)
 
 
 def as_probabilities(log_odds: np.ndarray, *, several_labels: bool) -> np.ndarray:
     """Return the probabilities, (n_documents, n_labels), whose `log_odds` are those of `Calibration.log_odds`."""
     return _sigmoid(log_odds) if several_labels else np.exp(log_odds)
+
+
+def _as_log_odds(probabilities: np.ndarray, several_labels: bool) -> np.ndarray:
+    """Return the inverse of `as_probabilities`, float64 (n_documents, n_labels), as if nothing were quite certain."""
+    tiny = np.exp(-FARTHEST)
+    logs = np.log(np.maximum(probabilities, tiny))
+    return logs - np.log(np.maximum(1 - probabilities, tiny)) if several_labels else logs
 
 
 def quality(log_odds: np.ndarray, indicator: np.ndarray, *, several_labels: bool) -> float:
@@ -253,6 +266,70 @@ def without_each(
             )
         )
     return found
+
+
+def nearest(X: "csr_matrix", groups: Sequence[np.ndarray]) -> "csr_matrix":
+    """Return what each document's N_NEAR nearest others of its group are worth, csr (n_documents, n_documents).
+
+    X: csr float (n_documents, n_terms), rows of unit length or empty. groups: positions of documents, none twice. Rows
+    are cosines over their sum; of equally near documents those that stand first count. Who has no neighbour, for no
+    term is shared or the group is of one, counts alone: a 1 on the diagonal.
+    """
+    from scipy.sparse import csr_matrix
+
+    rows, columns, values = [], [], []
+    for group in groups:
+        own = X[group]
+        others, n_rows = own.T.tocsr(), max(1, NEAR_BYTES // (8 * len(group)))
+        for start in range(0, len(group), n_rows):
+            cosines = (own[start : start + n_rows] @ others).toarray()
+            here = np.arange(len(cosines))
+            cosines[here, start + here] = 0
+            near = np.argsort(-cosines, axis=1, kind="stable")[:, :N_NEAR]
+            found = np.take_along_axis(cosines, near, axis=1)
+            total = found.sum(axis=1, keepdims=True)
+            near[:, 0] = np.where(total[:, 0] > 0, near[:, 0], start + here)
+            found[:, 0] = np.where(total[:, 0] > 0, found[:, 0], 1)
+            rows.append(np.repeat(group[start + here], near.shape[1]))
+            columns.append(group[near].ravel())
+            values.append((found / np.where(total > 0, total, 1)).ravel())
+    if not rows:
+        return csr_matrix((X.shape[0], X.shape[0]))
+    found = csr_matrix(
+        (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))), [X.shape[0]] * 2
+    )
+    found.eliminate_zeros()
+    return found
+
+
+def smoothed(log_odds: np.ndarray, near: "csr_matrix", share: float, *, several_labels: bool) -> np.ndarray:
+    """Return what is said of documents that lie near others: F <- (1 - share) P + share near F, from F = P.
+
+    log_odds: (n_documents, n_labels) in the terms of `Calibration.log_odds`, which are returned too; P are their
+    probabilities. near: csr (n_documents, n_documents) as of `nearest`. A share of 0 changes nothing.
+    """
+    if not share:
+        return log_odds
+    own = as_probabilities(log_odds, several_labels=several_labels)
+    found = own
+    for _ in range(N_STEPS):
+        found = (1 - share) * own + share * (near @ found)
+    return _as_log_odds(found, several_labels)
+
+
+def best_share(
+    log_odds: np.ndarray, near: "csr_matrix", indicator: np.ndarray, *, several_labels: bool
+) -> float:
+    """Return the share of SHARES with which `smoothed` says most truly what is known, the least one of equal ones.
+
+    log_odds: (n_documents, n_labels); near: csr (n_documents, n_documents); indicator: bool (n_documents, n_labels).
+    """
+
+    def worth(share: float) -> tuple[float, float]:
+        said = smoothed(log_odds, near, share, several_labels=several_labels)
+        return _measured(as_probabilities(said, several_labels=several_labels), indicator, several_labels)
+
+    return max(SHARES, key=worth)
 
 
 def _log_softmax(z: np.ndarray) -> np.ndarray:

@@ -2,6 +2,8 @@
 
 What each counts is learned from out-of-fold scores, of training documents alone, and nothing is fitted again. A member
 is a method of the catalogue, and after an @ maybe a token rule. `weights` are greedy (the default), equal or stacked.
+With `smooth=True` test documents that are near one another decide together (`evaluation.ensembles.smoothed`), which is
+transductive; by how much is learned from the training documents that one classifier scored out of fold.
 """
 
 import ast
@@ -20,6 +22,8 @@ INPUT = "texts"
 ROLE = "classifier"
 SCHEMES = ("greedy", "equal", "stacked")  # those of `evaluation.ensembles`, which imports numpy
 RULE = "@"
+SMOOTH = "smooth"
+MEMBER = "member_"
 
 
 def members(params: Mapping[str, Any]) -> list[tuple[str, str | None]]:
@@ -27,13 +31,15 @@ def members(params: Mapping[str, Any]) -> list[tuple[str, str | None]]:
 
     Raises InputError for fewer than two, one named twice, what has no out-of-fold scores, and unknown parameters.
     """
-    unknown = params.keys() - {"of", "weights"}
+    unknown = params.keys() - {"of", "weights", SMOOTH}
     if unknown or not isinstance(params.get("of"), str):
         raise InputError(
-            f"{catalogue.ENSEMBLE} takes methods, as in ensemble(tfidf, nb-svm), and weights; got "
+            f"{catalogue.ENSEMBLE} takes methods, as in ensemble(tfidf, nb-svm), weights and {SMOOTH}; got "
             f"{', '.join(params) or 'nothing'}"
         )
     scheme_of(params)
+    if not isinstance(params.get(SMOOTH, False), bool):
+        raise InputError(f"{SMOOTH} must be True or False, got {params[SMOOTH]!r}")
     found = [_member(text) for text in _parted(params["of"])]
     if len(found) < 2:
         raise InputError(f"an ensemble needs at least two members, got {len(found)}")
@@ -56,7 +62,8 @@ def spelled(found: Sequence[tuple[str, str | None]]) -> str:
 def titled(params: Mapping[str, Any]) -> str:
     """Return an ensemble as people write it."""
     scheme = scheme_of(params)
-    others = [] if scheme == SCHEMES[0] else [f"weights={scheme!r}"]
+    others = [f"{SMOOTH}=True"] if params.get(SMOOTH) else []
+    others += [] if scheme == SCHEMES[0] else [f"weights={scheme!r}"]
     return f"{catalogue.ENSEMBLE}({', '.join([params['of'], *others])})"
 
 
@@ -87,16 +94,20 @@ def choice(
     results: Sequence[Reference],
     seed: int,
     labels: Mapping[str, Any],
+    near: Reference | None,
 ) -> Reference:
     """Return the artifact with the weights of the members, whose `results` are those of `tasks.predict`.
 
+    near: the vectors that tell which documents are near one another, where they are smoothed; else None.
+
     choice.json as `tasks.tune` writes it, `values` the members' weights; ensemble.json: of each member its name,
-    calibration, weight, quality, and that of the ensemble without it; scores.npy and documents.npy: the ensemble's
-    out-of-fold scores, in the form of `tasks.out_of_fold`.
+    calibration, weight, quality, and that of the ensemble without it, and where documents are smoothed over others the
+    neighbours' `share`; scores.npy and documents.npy: the ensemble's out-of-fold scores, in the form of
+    `tasks.out_of_fold`.
     """
     recipe = {"method": catalogue.ENSEMBLE, "fixed": dict(params), "seed": seed, "trials": 0, "probe": None}
     recipe |= {"labels": dict(labels), "validation": {}, "search_seconds": None}
-    inputs = {"corpus": corpus, "vectors": vectors}
+    inputs = {"corpus": corpus, "vectors": vectors} | ({"near": near} if near else {})
     inputs |= {_input(place): out_of_fold.reference(result) for place, result in enumerate(results)}
     return refer("textbench.tasks.ensemble:choose", recipe, inputs, stage="tune")
 
@@ -107,17 +118,18 @@ def reference(chosen: Reference, results: Sequence[Reference]) -> Reference:
     Scores are log probabilities, of several labels log-odds.
     """
     params = {key: chosen.params[key] for key in ("method", "seed", "probe", "labels")}
-    inputs = {"corpus": chosen.inputs["corpus"], "vectors": chosen.inputs["vectors"], "choice": chosen}
+    inputs = {name: own for name, own in chosen.inputs.items() if not name.startswith(MEMBER)}
+    inputs |= {"choice": chosen}
     inputs |= {_input(place): result for place, result in enumerate(results)}
     return refer("textbench.tasks.ensemble:compute", params, inputs, stage="evaluate")
 
 
 def _input(place: int) -> str:
-    return f"member_{place + 1:02}"
+    return f"{MEMBER}{place + 1:02}"
 
 
 def _members_of(job: "Job") -> "list[Artifact]":
-    return [job.open(name) for name in sorted(job.inputs) if name.startswith("member_")]
+    return [job.open(name) for name in sorted(job.inputs) if name.startswith(MEMBER)]
 
 
 def choose(job: "Job") -> None:
@@ -127,7 +139,16 @@ def choose(job: "Job") -> None:
     """
     import numpy as np
 
-    from textbench.evaluation.ensembles import Calibration, cross_fitted, learn, quality, without_each
+    from textbench.evaluation.ensembles import (
+        Calibration,
+        best_share,
+        cross_fitted,
+        learn,
+        nearest,
+        quality,
+        smoothed,
+        without_each,
+    )
     from textbench.tasks.corpus import read_targets
 
     scheme, names = scheme_of(job.params["fixed"]), _names(job.params["fixed"])
@@ -161,11 +182,14 @@ def choose(job: "Job") -> None:
     ]
     whole = quality(combined, indicator, several_labels=several)
     score = cross_fitted(scheme, log_odds, indicator, several_labels=several)
-    job.save_json(
-        "ensemble",
-        {"scheme": weights.scheme, "offset": weights.offset, "several_labels": several, "quality": whole,
-         "cross_fitted": score, "n_documents": len(documents), "members": about},
-    )  # fmt: skip
+    told = {"scheme": weights.scheme, "offset": weights.offset, "several_labels": several, "quality": whole,
+            "cross_fitted": score, "n_documents": len(documents), "members": about}  # fmt: skip
+    if job.params["fixed"].get(SMOOTH):
+        near = nearest(_unit_rows(job, "train")[documents], out_of_fold.scored_together(job, given[0]))
+        told["share"] = best_share(combined, near, indicator, several_labels=several)
+        combined = smoothed(combined, near, told["share"], several_labels=several)
+        told["quality"] = quality(combined, indicator, several_labels=several)
+    job.save_json("ensemble", told)
     job.save_array("scores", combined.astype(np.float32))
     job.save_array("documents", documents)
     values = {
@@ -173,6 +197,15 @@ def choose(job: "Job") -> None:
     }
     found = {"params": job.params["fixed"], "values": values, "settings": {}, "C": None, "on_border": []}
     job.save_json("choice", found | {"score": score, "n_folds": 0, "trials": [], "space": {}})
+
+
+def _unit_rows(job: "Job", part: str) -> Any:
+    """Return the TF-IDF vectors of a part of the documents, csr float64 rows of unit length, to tell what is near."""
+    from sklearn.feature_extraction.text import TfidfTransformer
+
+    vectors = job.open("near")
+    weigh = TfidfTransformer(sublinear_tf=True).fit(vectors.matrix("train_counts"))
+    return weigh.transform(vectors.matrix(f"{part}_counts"))
 
 
 def _names(params: Mapping[str, Any]) -> list[str]:
@@ -206,6 +239,7 @@ def compute(job: "Job") -> None:
     """Combine what the members say of the test documents, and write what metrics are computed from."""
     import numpy as np
 
+    from textbench.evaluation.ensembles import nearest, smoothed
     from textbench.tasks.predict import save_decisions
 
     chosen = job.open("choice")
@@ -216,6 +250,10 @@ def compute(job: "Job") -> None:
             [line.log_odds(one.array("scores")) for line, one in zip(lines, _members_of(job), strict=True)]
         )
         scores = weights.combine(log_odds, several_labels=about["several_labels"])
+        if about.get("share"):
+            documents = _unit_rows(job, "test")
+            near = nearest(documents, [np.arange(documents.shape[0])])
+            scores = smoothed(scores, near, about["share"], several_labels=about["several_labels"])
     if not about["several_labels"]:
         save_decisions(job, scores.argmax(axis=1), scores)
         return

@@ -11,9 +11,11 @@ from textbench.tasks.labels import chosen_rows, held_out, labelled
 from textbench.tasks.storage.recipe import Reference, refer
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy as np
 
-    from textbench.tasks.storage.store import Job
+    from textbench.tasks.storage.store import Artifact, Job
 
 
 def reference(result: Reference) -> Reference:
@@ -35,21 +37,42 @@ def reference(result: Reference) -> Reference:
     return refer("textbench.tasks.out_of_fold:compute", params, inputs, predict.uses(choice))
 
 
+def scored_together(job: "Job", scores: "Artifact") -> "list[np.ndarray]":
+    """Return the positions in `documents` of those that one classifier scored, int arrays, a fold each.
+
+    scores: an artifact of `reference`, one of the inputs of a job with the same corpus, labels and seed.
+    """
+    import numpy as np
+
+    targets, rows = labelled(job)
+    folds = _folds(job, scores.meta["recipe"]["params"]["validation"], targets, targets, rows)
+    documents = scores.array("documents")
+    return [
+        np.searchsorted(documents, np.sort(scored if rows is None else rows[scored])) for _, scored in folds
+    ]
+
+
+def _folds(job: "Job", validation: "Mapping[str, Any]", X: Any, y: Any, rows: "np.ndarray | None") -> Any:
+    """Return the folds on which a job's C was chosen; X: what has a row for each of the labelled documents."""
+    from textbench.evaluation.probes.folds import folds_of
+
+    arguments = {"n_folds": 3} | dict(validation)
+    if (own := held_out(job, rows)) is not None:
+        arguments["held_out"] = own
+    return folds_of(X, y, arguments["n_folds"], job.params["seed"], arguments.get("held_out"))
+
+
 def compute(job: "Job") -> None:
     """Train the classifier once a fold, and write what it says of the fold's documents."""
     import numpy as np
 
-    from textbench.evaluation.probes.folds import folds_of
     from textbench.evaluation.probes.out_of_fold import out_of_fold_scores, rounded
 
     documents, build = predict.training(job)
     targets, rows = labelled(job)
     names = job.open("corpus").json("corpus")["target_names"]
     known = chosen_rows(documents("train"), rows)
-    arguments = {"n_folds": 3} | job.params["validation"]
-    if (validation := held_out(job, rows)) is not None:
-        arguments["held_out"] = validation
-    folds = folds_of(known, targets, arguments["n_folds"], job.params["seed"], arguments.get("held_out"))
+    folds = _folds(job, job.params["validation"], known, targets, rows)
     features = predict.features_of(job.inputs["vectors"], job.open("choice"))
     made = featurize.in_folds(job, features) if features and "labels" in features.params else known
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 from scipy.special import expit, log_softmax
 
 from textbench.evaluation import ensembles
@@ -134,3 +135,53 @@ def test_scores_are_rounded_where_that_changes_no_answer() -> None:
     kept, error, changed = rounded(near)
     assert kept.dtype == np.float32 and changed == 0 and error < 1e-4
     assert rounded(np.empty((0, 4)))[0].shape == (0, 4)
+
+
+def test_neighbours_are_the_nearest_of_the_own_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(4)
+    X = rng.random((60, 8)) * (rng.random((60, 8)) < 0.4)
+    X[[3, 59]] = 0
+    X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-300)
+    groups = [np.arange(1, 60, 2), np.arange(0, 58, 2), np.array([58])]
+    monkeypatch.setattr(ensembles, "NEAR_BYTES", 8 * 30 * 7)  # seven rows at a time
+    near = ensembles.nearest(csr_matrix(X), groups).toarray()
+    for group in groups:
+        for i in group:
+            others = sorted((-(X[i] @ X[j]), j) for j in group if j != i)[:20]
+            wanted = np.zeros(60)
+            for minus_cosine, j in others:
+                wanted[j] = -minus_cosine
+            wanted = wanted / wanted.sum() if wanted.any() else np.arange(60) == i
+            np.testing.assert_allclose(near[i], wanted, atol=1e-12)
+    assert near[3, 3] == near[58, 58] == near[59, 59] == 1
+
+
+def test_smoothing_goes_to_the_solution_of_its_equations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """F = (1 - a) P + a S F has the solution (1 - a) (I - a S)^-1 P."""
+    rng = np.random.default_rng(5)
+    S = rng.random((30, 30))
+    S /= S.sum(axis=1, keepdims=True)
+    log_odds = np.log(rng.dirichlet(np.ones(4), 30))
+    several = rng.normal(size=(30, 4))
+    monkeypatch.setattr(ensembles, "N_STEPS", 400)
+    for scores, has_several in ((log_odds, False), (several, True)):
+        P = ensembles.as_probabilities(scores, several_labels=has_several)
+        exact = 0.4 * np.linalg.solve(np.eye(30) - 0.6 * S, P)
+        found = ensembles.smoothed(scores, csr_matrix(S), 0.6, several_labels=has_several)
+        np.testing.assert_allclose(
+            ensembles.as_probabilities(found, several_labels=has_several), exact, rtol=1e-9
+        )
+    assert ensembles.smoothed(log_odds, csr_matrix(S), 0.0, several_labels=False) is log_odds
+
+
+@pytest.mark.parametrize("helps", [True, False])
+def test_neighbours_count_only_where_they_know_better(helps: bool) -> None:
+    """Two groups of documents; where neighbours are drawn from anywhere they say nothing."""
+    rng = np.random.default_rng(6)
+    truth = np.repeat([0, 1], 100)
+    indicator = truth[:, None] == np.arange(2)
+    log_odds = np.log(np.where(indicator ^ (rng.random(200) < 0.2)[:, None], 0.8, 0.2))
+    same = truth[:, None] == truth if helps else np.ones((200, 200), dtype=bool)
+    near = csr_matrix(same / same.sum(axis=1, keepdims=True))
+    share = ensembles.best_share(log_odds, near, indicator, several_labels=False)
+    assert share > 0.5 if helps else share == 0

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from tests.own_documents import write
+from textbench.evaluation import ensembles
 from textbench.evaluation.ensembles import as_probabilities
 from textbench.evaluation.metrics.calibration import PROBABILITIES
+from textbench.evaluation.probes import out_of_fold as fold_scores
 from textbench.flows.explain.answering import answered
 from textbench.flows.explain.export import Model
 from textbench.flows.plan.cell import SCORES, Cell, plan
@@ -23,7 +25,7 @@ from textbench.flows.results.rows import result_row
 from textbench.flows.results.runs import Run
 from textbench.tasks import InputError, catalogue, ensemble, ngrams, out_of_fold, tokens
 from textbench.tasks.corpus import read_targets
-from textbench.tasks.storage.store import Store
+from textbench.tasks.storage.store import Job, Store
 
 ROWS = [(f"w{i % 7} {'apple' if i % 2 else 'iron'} w{i % 5}", "ab"[i % 2]) for i in range(48)]
 SEVERAL = [(text, f"{label}|{'c' if i % 3 else 'd'}") for i, (text, label) in enumerate(ROWS)]
@@ -73,7 +75,7 @@ def test_an_ensemble_is_spelled_as_it_is_read() -> None:
         ("ensemble(tfidf, nb, weights='best')", "there is no way to weigh members 'best'"),
         (
             "ensemble(tfidf, nb, draws=3)",
-            "ensemble takes methods, as in ensemble.tfidf, nb-svm., and weights",
+            "ensemble takes methods, as in ensemble.tfidf, nb-svm., weights and smooth",
         ),
     ],
 )
@@ -99,6 +101,41 @@ def test_members_are_runs_and_their_scores_are_of_training_documents_alone(home:
     np.testing.assert_allclose(np.exp(scores).sum(axis=1), 1, rtol=1e-6)
     again = plan(Request(**{k: v for k, v in asdict(cell.request).items() if k != "_kept"}))[0]
     assert (again.key, again.method) == (cell.key, cell.method)
+
+
+def test_test_documents_decide_together_where_the_protocol_lets_them(home: Path, store: Store) -> None:
+    asked = "ensemble(tfidf, nb, smooth=True)"
+    with pytest.raises(
+        InputError, match="reads the test texts that are near one another: say --protocol trans"
+    ):
+        cell_of(home, asked)
+    cell = cell_of(home, asked, protocol="transductive")
+    row = result_row(cell, store) | {"key": cell.key, "run_id": None, "request": asdict(cell.request)}
+    assert row["metrics"]["accuracy"] == 1 and row["method"] == asked
+    assert store.open(cell.references["tune"]).json("ensemble")["share"] in ensembles.SHARES
+    with pytest.raises(InputError, match="there is no model of one text"):
+        Model.from_run(Run(home, row))
+
+
+@pytest.mark.parametrize("labels", [{}, {"budget": 12, "draw": 2, "stratified": True}])
+def test_training_documents_are_near_those_that_the_same_classifier_scored(
+    home: Path, store: Store, labels: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another's was trained on the document itself: what it says of a neighbour knows the document's label."""
+    together: list[list[int]] = []
+    kept = fold_scores.out_of_fold_scores
+
+    def watched(X: Any, y: Any, build: Any, folds: Any, spread: Any) -> Any:
+        together.extend(sorted(scored.tolist()) for _, scored in folds)
+        return kept(X, y, build, folds, spread)
+
+    monkeypatch.setattr(fold_scores, "out_of_fold_scores", watched)
+    cell = cell_of(home, "ensemble(tfidf, nb)", labels=labels, seeds=[5])
+    scores = store.open(cell.references["02 out_of_fold"])
+    tune = cell.references["tune"]
+    found = out_of_fold.scored_together(Job(tune.params, tune.inputs, home, store), scores)
+    assert [positions.tolist() for positions in found] == together
+    assert sorted(np.concatenate(found).tolist()) == list(range(len(scores.array("documents"))))
 
 
 def test_members_see_the_labels_of_a_budget_alone(home: Path, store: Store) -> None:

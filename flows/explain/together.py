@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from textbench.flows.results.runs import Run
-from textbench.tasks import catalogue, ensemble
+from textbench.tasks import InputError, catalogue, ensemble
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,9 +18,14 @@ if TYPE_CHECKING:
 def members_that_count(run: Run) -> tuple[dict[str, Any], dict[str, Run]]:
     """Return ensemble.json of an ensemble's run and, by name, the runs of its members, without those that do not count.
 
-    Raises InputError when artifacts are gone.
+    Raises InputError when artifacts are gone, and for documents that were smoothed over others.
     """
     about = run.open("choice").json("ensemble")
+    if "share" in about:
+        raise InputError(
+            f"{run.row['method']} decides on test documents together: there is no model of one text; "
+            f"export the ensemble without {ensemble.SMOOTH}"
+        )
     spelled = ensemble.members(catalogue.parse_method(run.row["request"]["methods"][0])[1])
     # Stacked weights of 0 stay: without them sums could be added up in another order.
     counted = [

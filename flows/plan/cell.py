@@ -297,7 +297,16 @@ def _cell(request: Request, table: _Table, labels: Mapping[str, Any], seed: int)
 
 def _ensemble_cell(request: Request, table: _Table, labels: Mapping[str, Any], seed: int) -> Cell:
     """Return the cell of an ensemble, whose stages are those of its members, each after its number, and its own."""
+    from textbench.tasks.tokens import token_rule
+
     corpus, vectors = table.shared["ingest"], table.shared["vectorize"]
+    near = None
+    if table.method.params.get(ensemble.SMOOTH):
+        if not table.terms.transductive:
+            raise InputError(
+                f"{table.method.asked} reads the test texts that are near one another: say --protocol transductive"
+            )
+        near = vectorize.reference(corpus, asdict(token_rule(table.terms.rule)), transductive=True)
     references = dict(table.shared)
     results = []
     for place, (text, rule) in enumerate(ensemble.members(table.method.params), start=1):
@@ -310,7 +319,7 @@ def _ensemble_cell(request: Request, table: _Table, labels: Mapping[str, Any], s
         stages = dict(member.references) | {SCORES: out_of_fold.reference(result)}
         references |= {member_stage(place, stage): one for stage, one in stages.items() if stage != "audit"}
         results.append(result)
-    chosen = ensemble.choice(corpus, vectors, table.method.params, results, seed, labels)
+    chosen = ensemble.choice(corpus, vectors, table.method.params, results, seed, labels, near)
     references |= {"tune": chosen, "evaluate": ensemble.reference(chosen, results)}
     return _made(request, table, labels, seed, references)
 
