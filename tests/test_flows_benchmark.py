@@ -456,7 +456,7 @@ def test_a_dry_run_lists_the_cells_and_computes_nothing(
 
 
 def test_a_timed_run_computes_as_an_ordinary_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same store, so the same threads of linear algebra and the same bits, but one cell at a time."""
+    """The same store, so the same threads of linear algebra and the same bits, but one cell at a time, warmed up."""
     ran: list[tuple[Store, int | None]] = []
 
     def execute(cells: Any, store: Store, runner: Any, finish: Any, workers: int | None) -> None:
@@ -469,5 +469,5 @@ def test_a_timed_run_computes_as_an_ordinary_one(tmp_path: Path, monkeypatch: py
         for timed in (False, True):
             sweep.run_sweep(BenchmarkRequest(["r8"], ["lsi"], timed=timed), runner)
     (ordinary, _), (one_by_one, workers) = ran
-    assert workers == 1 and one_by_one.not_before > 0
-    assert replace(one_by_one, not_before=0.0, workers=1) == replace(ordinary, workers=1)
+    assert workers == 1 and one_by_one.not_before > 0 and one_by_one.warm
+    assert replace(one_by_one, not_before=0.0, workers=1, warm=False) == replace(ordinary, workers=1)

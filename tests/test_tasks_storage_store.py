@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -205,6 +206,38 @@ def test_a_computation_may_run_in_a_child(tmp_path: Path, count: Path) -> None:
     pids = count.read_text().split()
     assert len(set(pids)) == 1
     assert pids[0] != str(os.getpid())
+
+
+def test_what_is_warm_was_computed_before_in_its_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a clock that goes on 10 s the first time that something is computed, and 1 s after that."""
+    now, computed = [0.0], []
+    inner = numbers({"n": 1})
+
+    def compute(function: str, job: store_module.Job) -> None:
+        now[0] += 1.0 if job.params in computed else 10.0
+        computed.append(job.params)
+        if job.params == {"n": 2}:
+            job.store.ensure(inner)
+        job.save_json("about", {})
+
+    monkeypatch.setattr(store_module, "_call", compute)
+    monkeypatch.setattr(store_module, "time", SimpleNamespace(perf_counter=lambda: now[0], time=time.time))
+    cold, warm = (Store(tmp_path / name, isolated=False, warm=name == "warm") for name in ("cold", "warm"))
+    assert cold.ensure(numbers({"n": 0}))["seconds"] == 10
+    assert cold.ensure(numbers({"n": 2}))["seconds"] == 20
+    computed.clear()
+    assert warm.ensure(numbers({"n": 0}))["seconds"] == 1
+    outer = warm.ensure(numbers({"n": 2}))
+    assert warm.ensure(inner)["seconds"] == 1
+    assert outer["seconds"] == 11, (
+        "it made another artifact, so it is computed once; the other's first time is left out"
+    )
+    assert [params["n"] for params in computed] == [0, 0, 2, 1, 1]
+    monkeypatch.setattr(store_module, "WARM_SECONDS", 9.0)
+    assert warm.ensure(numbers({"n": 3}))["seconds"] == 10
+    assert leftovers(warm) == []
 
 
 def test_a_killed_maker_leaves_no_artifact_and_no_lock(tmp_path: Path, count: Path) -> None:

@@ -225,12 +225,16 @@ class Request:
 class BenchmarkRequest(Request):
     """A sweep, and how it is run.
 
-    With `timed` cells run one at a time, and like with `fresh` nothing stored before is used. The limits, seconds and
-    megabytes, hold for each computation.
+    With `timed` cells run one at a time, short stages twice, and like with `fresh` nothing stored before is used. The
+    limits, seconds and megabytes, hold for each computation, which of a short stage is both times.
     """
 
     timed: Annotated[
-        bool, Asked("One cell at a time, nothing cached, the same bits: seconds to publish.", panel=RESOURCES)
+        bool,
+        Asked(
+            "One cell at a time, nothing cached, short stages warmed up, the same bits: seconds to publish.",
+            panel=RESOURCES,
+        ),
     ] = False
     fresh: Fresh = False
     time_limit: Annotated[float | None, Asked("Seconds a stage may take.", panel=RESOURCES, gt=0)] = None

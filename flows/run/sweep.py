@@ -35,6 +35,7 @@ def run_sweep(
         not_before=float(attempt or 0),
         time_limit=request.time_limit,
         memory_limit=request.memory_limit,
+        warm=request.timed,
     )
     n_missing = len({cell.key for cell in cells if not store.has(cell.references["evaluate"])})
     if not request.timed and n_missing:
