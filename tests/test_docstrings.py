@@ -1,6 +1,7 @@
 """The house rules about docstrings, read from the source: prose that names parameters, results, errors and sources."""
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -50,13 +51,27 @@ def public(path: str, body: list[ast.stmt], owner: ast.ClassDef | None = None) -
                 yield from public(path, node.body, node)
 
 
-TREES = {str(path.relative_to(PROJECT)): ast.parse(path.read_bytes()) for path in FILES}
-MODULES = [Documented(path, "", tree, ast.get_docstring(tree) or "") for path, tree in TREES.items()]
-ITEMS = [item for path, tree in TREES.items() for item in public(path, tree.body)]
-CLASSES = {item.name: item.node for item in ITEMS if isinstance(item.node, ast.ClassDef)}
-FUNCTIONS = [
-    (item, item.node) for item in ITEMS if isinstance(item.node, Function) and not is_promise(item.node)
-]
+class Source(NamedTuple):
+    """The project's syntax trees by path, and what is documented in them."""
+
+    trees: dict[str, ast.Module]
+    modules: list[Documented]
+    items: list[Documented]
+    classes: dict[str, ast.ClassDef]
+    functions: list[tuple[Documented, Function]]
+
+
+@functools.cache
+def source() -> Source:
+    """Read it when a test asks: every process of pytest imports this module, and one of them runs its tests."""
+    trees = {str(path.relative_to(PROJECT)): ast.parse(path.read_bytes()) for path in FILES}
+    modules = [Documented(path, "", tree, ast.get_docstring(tree) or "") for path, tree in trees.items()]
+    items = [item for path, tree in trees.items() for item in public(path, tree.body)]
+    classes = {item.name: item.node for item in items if isinstance(item.node, ast.ClassDef)}
+    functions = [
+        (item, item.node) for item in items if isinstance(item.node, Function) and not is_promise(item.node)
+    ]
+    return Source(trees, modules, items, classes, functions)
 
 
 def decorators(node: Function) -> set[str]:
@@ -65,14 +80,18 @@ def decorators(node: Function) -> set[str]:
 
 
 def test_everything_public_has_a_docstring() -> None:
-    assert len(MODULES) > 200
-    assert len(FUNCTIONS) > 1000
-    assert [str(item) for item in (*MODULES, *ITEMS) if not item.doc] == []
+    assert len(source().modules) > 200
+    assert len(source().functions) > 1000
+    assert [str(item) for item in (*source().modules, *source().items) if not item.doc] == []
 
 
 def test_a_summary_is_a_sentence() -> None:
     """Its first paragraph ends with a period, a question mark or, before what follows, a colon."""
-    summaries = ((item, item.doc.split("\n\n")[0].rstrip()) for item in (*MODULES, *ITEMS) if item.doc)
+    summaries = (
+        (item, item.doc.split("\n\n")[0].rstrip())
+        for item in (*source().modules, *source().items)
+        if item.doc
+    )
     assert [str(item) for item, summary in summaries if not summary.endswith((".", ":", "?"))] == []
 
 
@@ -94,7 +113,7 @@ def test_what_returns_something_says_what() -> None:
     """Properties are named for it, context managers are for what they do, and `-> Self` is the estimator."""
     wordless = [
         str(item)
-        for item, node in FUNCTIONS
+        for item, node in source().functions
         if node.returns
         and ast.unparse(node.returns) not in ("None", "NoReturn", "Never", "Self")
         and not decorators(node) & SPEAK_FOR_THEMSELVES
@@ -119,7 +138,7 @@ def is_command(item: Documented, node: Function) -> bool:
 def test_what_raises_says_what() -> None:
     unsaid = [
         f"{item} {name}"
-        for item, node in FUNCTIONS
+        for item, node in source().functions
         if not is_command(item, node)
         for name in sorted(raised(node))
         if not re.search(rf"\b{name}s?\b", item.doc)
@@ -141,17 +160,19 @@ def lineage(node: ast.ClassDef) -> Iterator[ast.ClassDef]:
     """Yield a class and those of the project it inherits from."""
     yield node
     for base in node.bases:
-        if ast.unparse(base) in CLASSES:
-            yield from lineage(CLASSES[ast.unparse(base)])
+        if ast.unparse(base) in source().classes:
+            yield from lineage(source().classes[ast.unparse(base)])
 
 
 def test_an_estimator_says_its_parameters() -> None:
     """Of the class that a method file's `build` returns, or of one that it inherits from."""
     unnamed = []
-    for path, tree in TREES.items():
+    for path, tree in source().trees.items():
         if METHOD.fullmatch(path):
             functions = {each.name: each for each in tree.body if isinstance(each, ast.FunctionDef)}
-            classes = list(lineage(CLASSES[ast.unparse(functions["build"].returns or functions["build"])]))
+            classes = list(
+                lineage(source().classes[ast.unparse(functions["build"].returns or functions["build"])])
+            )
             doc = "\n".join(ast.get_docstring(each) or "" for each in classes)
             bodies = [each for one in classes for each in one.body if isinstance(each, ast.FunctionDef)]
             constructor = next((each for each in bodies if each.name == "__init__"), None)
@@ -167,14 +188,14 @@ SHAPE = re.compile(r"\(\d*[A-Za-z][\w +]*,[\w +,.]*\)")
 
 def where_described(item: Documented) -> str:
     """Return the docstrings that may say a function's parameters: its own, its class's and its module's."""
-    trees = [*(lineage(item.owner) if item.owner else ()), TREES[item.path]]
+    trees = [*(lineage(item.owner) if item.owner else ()), source().trees[item.path]]
     return "\n".join([item.doc, *(ast.get_docstring(each) or "" for each in trees)])
 
 
 def test_arrays_are_named_with_shapes() -> None:
     """Where mathematics is: an array is named, with shapes, by its function, the function's class or its module."""
     unnamed = []
-    for item, node in FUNCTIONS:
+    for item, node in source().functions:
         if item.path.startswith(("evaluation/", "featurizers/")):
             doc = where_described(item)
             arrays = [
@@ -201,6 +222,8 @@ PUBLISHED = re.compile(r"evaluation/(metrics|statistics|rankers|probes/solvers)/
 
 def test_what_is_published_has_its_source() -> None:
     """A method, metric, ranker, solver or statistic: a line of its module's docstring begins with it."""
-    published = [each for each in MODULES if METHOD.fullmatch(each.path) or PUBLISHED.fullmatch(each.path)]
+    published = [
+        each for each in source().modules if METHOD.fullmatch(each.path) or PUBLISHED.fullmatch(each.path)
+    ]
     sourceless = {each.path for each in published if not re.search(r"^Sources?: ", each.doc, re.MULTILINE)}
     assert sourceless == OUR_OWN

@@ -45,6 +45,8 @@ LIBRARIES = (
         "opentelemetry.sdk.trace",
         "pandas",
         "pendulum",
+        "platformdirs",
+        "pyarrow.dataset",
         "pyarrow.parquet",
     ),
     *("numba", "optuna.distributions", "rich", "sklearn.decomposition", "sklearn.metrics", "sklearn.svm"),

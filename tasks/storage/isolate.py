@@ -34,6 +34,7 @@ PRELOAD = [
     "numpy",
     "optuna.distributions",
     "scipy.sparse",
+    "pyarrow.dataset",
     "pyarrow.parquet",
     "sklearn.decomposition",
     "sklearn.feature_extraction.text",
