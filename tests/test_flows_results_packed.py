@@ -249,6 +249,10 @@ def test_a_sample_is_of_what_can_be_computed_again(lines: list[packed.Line]) -> 
     known = packed.read(packed.FILE)
     assert verification.sample(known, 5, seed=1) == verification.sample(known, 5, seed=1)
     assert len(verification.sample(known, None)) == len(known)
+    short = verification.sample(known, 5, longest=100)
+    assert all(line["seconds"] * len(line["seeds"]) <= 100 for line in short) and len(short) == 5
+    with pytest.raises(InputError, match=r"none of .* is known to take at most 0 s: say --longest, or --all"):
+        verification.sample(known, 5, longest=0)
 
 
 def test_commands_of_the_record_are_understood() -> None:

@@ -1,5 +1,6 @@
 """`textbench results`: boards that travel as one file, packed here, added from elsewhere, computed again."""
 
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -119,6 +120,10 @@ def verify_results(
     every: Annotated[bool, typer.Option("--all", help="Compute all of them again.")] = False,
     recorded: Annotated[bool, typer.Option("--recorded", help="What the repository records.")] = False,
     seed: Annotated[int, typer.Option(help="Which ones are drawn.", min=0)] = 0,
+    longest: Annotated[
+        float,
+        typer.Option(help="Seconds that one may have taken, all its seeds together, to be drawn.", min=0),
+    ] = 100.0,
     dataset: DataSets = None,
     json: AsJson = False,
 ) -> None:
@@ -144,7 +149,12 @@ def verify_results(
         lines, own = packed.cells(home, Index(home).rows(), with_paths=True), Store(home / "store")
     if dataset:
         lines = [line for line in lines if line["dataset"] in dataset]
-    chosen = verification.sample(lines, None if every else sample, seed)
+    chosen = verification.sample(lines, None if every else sample, seed, longest)
+    if not json:
+        seconds = sum(one for line in chosen if math.isfinite(one := verification.taken(line)))
+        print(
+            f"Computing {len(chosen)} of {counted(len(lines), 'line')} again, which took {seconds:.0f} s when made."
+        )
     n_wrong = 0
     for verdict in verification.verify(chosen, own):
         n_wrong += not verdict.is_same

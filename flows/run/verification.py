@@ -4,6 +4,7 @@ What differs is named: of a result that another machine or version made, the fir
 or a library) and the first stage whose files do; of what has no stored files, the metrics.
 """
 
+import math
 import random
 import shlex
 import tempfile
@@ -20,6 +21,7 @@ from textbench.flows.results import packed
 from textbench.flows.run.engine import Threads, execute
 from textbench.tasks import InputError, score
 from textbench.tasks.storage.store import Store
+from textbench.tasks.words import counted
 
 # In the order in which they are computed.
 STAGES = (
@@ -38,19 +40,32 @@ class Verification:
     stage: str = ""
 
 
-def sample(lines: Sequence[packed.Line], n: int | None, seed: int = 0) -> list[packed.Line]:
+def sample(
+    lines: Sequence[packed.Line], n: int | None, seed: int = 0, longest: float = math.inf
+) -> list[packed.Line]:
     """Return `n` of the lines that can be computed again, drawn by the seed, all for None.
 
-    Raises InputError where there are none.
+    Of the drawn ones each took at most `longest` seconds, all its seeds together; what is not known to is left out. For
+    all it does not matter. Raises InputError where there are none.
     """
     able = [line for line in lines if line["command"]]
     if not able:
         raise InputError(
             "nothing here can be computed again: there are no lines, or only the user's own documents"
         )
-    if n is None or n >= len(able):
+    if n is None:
         return able
-    return sorted(random.Random(seed).sample(able, n), key=packed.title)
+    short = [line for line in able if taken(line) <= longest]
+    if not short:
+        raise InputError(
+            f"none of {counted(len(able), 'line')} is known to take at most {longest:g} s: say --longest, or --all"
+        )
+    return short if n >= len(short) else sorted(random.Random(seed).sample(short, n), key=packed.title)
+
+
+def taken(line: packed.Line) -> float:
+    """Return the seconds that a line took, all its seeds together; infinity where they are not known."""
+    return math.inf if line["seconds"] is None else line["seconds"] * len(line["seeds"] or [0])
 
 
 def verify(lines: Sequence[packed.Line], own: Store | None = None) -> Iterator[Verification]:
