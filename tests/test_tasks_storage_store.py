@@ -482,3 +482,19 @@ def test_read_meta_names_what_is_wrong(tmp_path: Path) -> None:
     path.write_text('{"key": "x", "checksum": "y"}')
     with pytest.raises(Damaged, match="was altered"):
         read_meta(path)
+
+
+def test_features_that_are_quickly_made_again_go_however_new(store: Store) -> None:
+    """One of a megabyte each, and a result that was as quick; what took longer stays, and so does what is to be kept."""
+    made = [
+        numbers({"n": n}, stage)
+        for n, stage in enumerate(["featurize", "featurize", "vectorize", "evaluate"])
+    ]
+    for reference, seconds in zip(made, (0.05, 0.5, 0.05, 0.0), strict=True):
+        folder = store.folder(reference)
+        meta = store.ensure(reference) | {"seconds": seconds}
+        (folder / "values.npy").write_bytes(bytes(1_000_000))
+        write_json(folder / "meta.json", files.sealed(meta))
+    quick, slow, kept, result = map(store.folder, made)
+    assert prune(store.root, older_than=60, cheap=0.1, keep={kept})[0] == 1
+    assert not quick.exists() and slow.exists() and kept.exists() and result.exists()

@@ -18,22 +18,24 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON Lines and nothing
 
 @store_app.command()
 def size(json: Json = False) -> None:
-    """Show how many artifacts each stage has stored and how many megabytes they take.
+    """Show how many artifacts each stage has stored, the megabytes they take, and the seconds that a megabyte took.
 
     Example: textbench store size
     """
     from collections import Counter
 
     from textbench.flows.run.workspace import home_folder
-    from textbench.tasks.storage.garbage import EMBEDDINGS, artifacts, chunks
+    from textbench.tasks.storage.garbage import EMBEDDINGS, artifacts, chunks, seconds_of
     from textbench.tasks.storage.store import ASIDE
 
     root = home_folder() / "store"
     counts: Counter[str] = Counter()
     octets: Counter[str] = Counter()
-    for stage, _, size in artifacts(root):
+    taken: dict[str, float] = {}
+    for stage, folder, size in artifacts(root):
         counts[stage] += 1
         octets[stage] += size
+        taken[stage] = taken.get(stage, 0.0) + seconds_of(folder)
     for folder in (root / ASIDE).glob("*"):
         counts[ASIDE] += 1
         octets[ASIDE] += sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
@@ -42,15 +44,23 @@ def size(json: Json = False) -> None:
         octets[EMBEDDINGS] += path.stat().st_size
     if json:
         for stage, number in counts.items():
-            print_json({"stage": stage, "artifacts": number, "bytes": octets[stage]})
+            found = {"stage": stage, "artifacts": number, "bytes": octets[stage], "seconds": taken.get(stage)}
+            print_json(found)
         return
     from rich.console import Console
 
     said = {ASIDE: "damaged, set aside", EMBEDDINGS: f"{EMBEDDINGS}, kept in chunks"}
-    found = [(said.get(s, s), n, octets[s]) for s, n in counts.items()]
-    found.append(("total", counts.total(), octets.total()))
-    rows = [[name, str(number), f"{size / 1e6:.1f}"] for name, number, size in found]
-    print_table(Console(), of_texts(f"{root}", ("stage", "artifacts", "MB"), rows))
+    rows = [
+        [
+            said.get(s, s),
+            str(n),
+            f"{octets[s] / 1e6:.1f}",
+            f"{taken[s] * 1e6 / octets[s]:.2g}" if s in taken else "-",
+        ]
+        for s, n in counts.items()
+    ]
+    rows.append(["total", str(counts.total()), f"{octets.total() / 1e6:.1f}", "-"])
+    print_table(Console(), of_texts(f"{root}", ("stage", "artifacts", "MB", "s/MB"), rows))
 
 
 @store_app.command()
@@ -65,6 +75,13 @@ def prune(
             help="Keep what the best method of each data set and protocol was made from, however old.",
         ),
     ] = False,
+    cheap: Annotated[
+        float,
+        typer.Option(
+            help="Delete vectors and features too, however new, that took fewer seconds a megabyte (see store size).",
+            min=0,
+        ),
+    ] = 0.0,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     json: Json = False,
 ) -> None:
@@ -72,7 +89,7 @@ def prune(
 
     Recorded figures stay in the leaderboard and in MLflow; what a run needs again is computed again.
 
-    Example: textbench store prune --older-than 12h --keep-best --yes
+    Example: textbench store prune --older-than 12h --keep-best --cheap 0.1 --yes
     """
     from textbench.flows.results.index import Index
     from textbench.flows.results.runs import made_from
@@ -86,9 +103,12 @@ def prune(
     if not yes:
         if json or not sys.stdin.isatty():
             raise InputError("store prune deletes files and cannot ask here; add --yes")
-        typer.confirm(f"Delete artifacts older than {older_than} from {root}?", abort=True)
+        what = f"artifacts older than {older_than}" + (
+            f", and what took less than {cheap:g} s/MB," if cheap else ""
+        )
+        typer.confirm(f"Delete {what} from {root}?", abort=True)
     keep = made_from(home, best_runs(Index(home).rows())) if keep_best else frozenset()
-    count, freed = prune_store(root, older_than=age, keep=keep)
+    count, freed = prune_store(root, older_than=age, keep=keep, cheap=cheap)
     if json:
         print_json({"deleted": count, "bytes": freed})
     else:

@@ -12,6 +12,7 @@ from textbench.tasks.storage.locks import locked
 from textbench.tasks.storage.recipe import Reference
 from textbench.tasks.storage.store import ASIDE
 
+BULKY = frozenset({"vectorize", "featurize"})  # stages whose files are large beside what they were made from
 EMBEDDINGS = (
     "embeddings"  # beside the store: vectors of texts, in chunks that runs share (`tasks.text_vectors`)
 )
@@ -50,9 +51,12 @@ def behind(references: Iterable[Reference]) -> dict[str, Reference]:
     return found
 
 
-def prune(root: Path, *, older_than: float, keep: Set[Path] = frozenset()) -> tuple[int, int]:
+def prune(
+    root: Path, *, older_than: float, keep: Set[Path] = frozenset(), cheap: float = 0.0
+) -> tuple[int, int]:
     """Remove artifacts made more than `older_than` seconds ago, damaged ones and leftovers; return (count, bytes).
 
+    With `cheap` vectors and features go too, however new, where making them took fewer seconds a megabyte than that.
     What a run needs again is computed again. An artifact that is just being made is waited for. Chunks of text vectors
     that are as old count as artifacts; those of a model that is just embedding stay. The folders `keep` stay too.
     """
@@ -64,9 +68,9 @@ def prune(root: Path, *, older_than: float, keep: Set[Path] = frozenset()) -> tu
                 for lock in root.glob(f"*/.{path.name.partition('-')[0]}.lock"):
                     locks.enter_context(locked(lock))
                 count, freed = count + 1, freed + _remove(path)
-    for stage, folder, _ in [found for found in artifacts(root) if found[1] not in keep]:
+    for stage, folder, size in [found for found in artifacts(root) if found[1] not in keep]:
         with locked(root / stage / f".{folder.name}.lock"):
-            if _is_older(folder, limit):
+            if _is_older(folder, limit) or (stage in BULKY and seconds_of(folder) < cheap * size / 1e6):
                 count, freed = count + 1, freed + _remove(folder)
     for folder in {path.parent for path in chunks(root)}:
         with contextlib.ExitStack() as locks, contextlib.suppress(BlockingIOError, FileNotFoundError):
@@ -75,6 +79,14 @@ def prune(root: Path, *, older_than: float, keep: Set[Path] = frozenset()) -> tu
                 if path.stat().st_mtime < limit:
                     count, freed = count + 1, freed + _remove(path)
     return count, freed
+
+
+def seconds_of(folder: Path) -> float:
+    """Return the seconds that making an artifact took, 0 for a damaged one."""
+    try:
+        return float(read_meta(folder / META)["seconds"])
+    except (OSError, Damaged):
+        return 0.0
 
 
 def _is_older(folder: Path, limit: float) -> bool:
