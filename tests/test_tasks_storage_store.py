@@ -485,7 +485,7 @@ def test_read_meta_names_what_is_wrong(tmp_path: Path) -> None:
 
 
 def test_features_that_are_quickly_made_again_go_however_new(store: Store) -> None:
-    """One of a megabyte each, and a result that was as quick; what took longer stays, and so does what is to be kept."""
+    """A result that was as quick stays; so does what took longer, and what is to be kept."""
     made = [
         numbers({"n": n}, stage)
         for n, stage in enumerate(["featurize", "featurize", "vectorize", "evaluate"])
