@@ -21,9 +21,11 @@ quick: $(INSTALLED)
 test: $(INSTALLED) $(ENCODERS) $(DOCS)
 	$(BIN)/python -m pytest -n $(PROCESSES) --dist worksteal
 
-# The tests that are left out of those: whole commands of the documentation, its site, MLflow's server of a model.
+# The tests that are left out of those: whole commands of the documentation, its site, MLflow's server of a model, and
+# runs that are killed at ten moments or in the worker.
+DEAR := docs_* flows_benchmark flows_explain_mlflow_serve flows_faults
 dear: $(INSTALLED) $(ENCODERS) $(DOCS)
-	$(BIN)/python -m pytest -m dear tests/test_docs_*.py tests/test_flows_explain_mlflow_serve.py
+	$(BIN)/python -m pytest -m dear $(DEAR:%=tests/test_%.py)
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

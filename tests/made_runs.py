@@ -1,5 +1,6 @@
 """Finished runs made up for tests: an index row and the predictions behind it, without computing anything."""
 
+import pickle
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 import textbench.flows.referee.ledger
+import textbench.flows.report.charts
 import textbench.flows.report.recorded
 import textbench.flows.report.recorded_curves
 from textbench.flows.plan.request import Request
@@ -145,3 +147,22 @@ def several_labels(
     lraps = sum(columns["label_ranking_average_precision"]) / len(target)
     metrics = dict.fromkeys(("micro_f1", "micro_f1_zero"), 2 * both / total) | {"lraps": lraps}
     return finish(home, dataset, method, columns, metrics=metrics, **row)
+
+
+def draw_once(patch: pytest.MonkeyPatch) -> None:
+    """Draw each figure of reports once: pages on different runs show the same of what is recorded."""
+    charts, drawn = textbench.flows.report.charts, {}
+
+    def once(name: str) -> None:
+        draw = getattr(charts, name)
+
+        def remembered(*arguments: Any) -> Any:
+            key = name, pickle.dumps(arguments)
+            if key not in drawn:
+                drawn[key] = draw(*arguments)
+            return drawn[key]
+
+        patch.setattr(charts, name, remembered)
+
+    for name in ("leaderboard", "curves", "held"):
+        once(name)

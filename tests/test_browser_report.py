@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests import made_runs
 from tests.made_runs import CLASSES, one_label
 from textbench.evaluation.metrics.single_label import per_class
 from textbench.flows.referee.ledger import choose, ledger
@@ -51,7 +52,12 @@ DISTILLED = """() => {
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Reports by what was run: nothing (the claims and the record), one cell, or two methods with a curve."""
-    home = tmp_path_factory.mktemp("report")
+    with pytest.MonkeyPatch.context() as patch:
+        made_runs.draw_once(patch)
+        return write(tmp_path_factory.mktemp("report"))
+
+
+def write(home: Path) -> dict[str, Path]:
     found = {}
     for name in ("nothing", "one run", "several"):
         if name != "nothing":

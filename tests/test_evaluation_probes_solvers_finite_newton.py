@@ -164,7 +164,7 @@ def test_all_documents_inside_the_margin_is_ridge_regression() -> None:
 def test_the_same_bits_again_and_running_out_of_steps_is_said() -> None:
     X, positive = problem(9, spread=1.0)
     X.flags.writeable = False
-    first, second = (solve(X, positive, 0.3, 0.4, 30.0) for _ in range(2))
+    first, second = (solve(X, positive, 0.3, 0.4, 30.0, scale=3.0) for _ in range(2))
     for one, other in zip(first, second, strict=True):
         np.testing.assert_array_equal(one.b, other.b)
     path = NewtonPath(gram_matrix(X), np.arange(90), 1.0)

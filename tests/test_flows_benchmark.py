@@ -181,6 +181,7 @@ def test_changed_code_recomputes_its_method_alone_and_a_docstring_nothing(
     assert created(same_home, "ingest") | created(same_home, "vectorize") == shared
 
 
+@pytest.mark.dear
 def test_killed_at_ten_random_moments_it_goes_on_where_it_stopped(
     new_home: Path, server: dict[str, str], tmp_path: Path
 ) -> None:

@@ -96,6 +96,7 @@ def test_prefects_server_is_killed_in_mid_sweep(tmp_path: Path) -> None:
         prefect_server.stop(own.home)
 
 
+@pytest.mark.dear
 def test_a_workers_flow_process_is_killed(
     faults: Faults, server: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,6 +8,7 @@ import math
 import re
 import shlex
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -57,6 +58,14 @@ def add_classes(home: Path, row: dict[str, Any], predicted: list[int]) -> None:
 
     figures = per_class(np.array(TARGET), np.array(predicted), made_runs.CLASSES)
     write_json(home / "store" / "evaluate" / row["key"] / "per_class.json", figures)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def figures() -> Iterator[None]:
+    """A figure that is on several pages is drawn once."""
+    with pytest.MonkeyPatch.context() as patch:
+        made_runs.draw_once(patch)
+        yield
 
 
 @pytest.fixture(scope="module")
