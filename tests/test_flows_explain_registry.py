@@ -66,10 +66,17 @@ def test_a_logged_model_answers_with_the_bits_of_its_file(
     row = one_label(tmp_path, "20ng", "tfidf", TARGET, TARGET)
     run = tracker.client.create_run(tracker.experiment(tracker.settings.experiment))
     row |= {"run_id": run.info.run_id}
+    tracker.client.set_terminated(run.info.run_id, end_time=1000)
     first = registry.register(tmp_path, row, made_model(), "made")
     again = registry.register(tmp_path, row, made_model(), "made")
     assert (first.version, first.said) == ("1", "champion: the first")
     assert (again.version, again.is_champion) == ("2", True)
+    written = tracker.client.get_run(run.info.run_id)
+    # It was never opened again: a kill would have left it unfinished.
+    assert (written.info.status, written.info.end_time) == ("FINISHED", 1000)
+    assert tracker.client.get_logged_model(again.model_id).experiment_id == run.info.experiment_id
+    assert [one.tags[0].value for one in written.inputs.dataset_inputs] == ["training"]
+    assert written.data.metrics == row["metrics"]
 
     import cloudpickle
     import mlflow

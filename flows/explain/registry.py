@@ -79,10 +79,12 @@ def register(home: Path, row: Mapping[str, Any], model: Model, name: str, alias:
 
 def _log(home: Path, row: Mapping[str, Any], model: Model, tracker: Tracker, name: str) -> str:
     """Log the model with its signature, an example, its metrics and its data set; return its id."""
-    import mlflow
+    import mlflow.pyfunc
     import pandas as pd
+    from mlflow.entities import DatasetInput, InputTag, LoggedModelInput
+    from mlflow.models import Model as LoggedOne
     from mlflow.models import infer_signature
-    from mlflow.pyfunc import log_model
+    from mlflow.utils.mlflow_tags import MLFLOW_DATASET_CONTEXT
 
     # It would have the types of `predict` in words of its own, and shows a bar for one small file.
     warnings.filterwarnings("ignore", module="mlflow.pyfunc.utils.data_validation")
@@ -95,31 +97,36 @@ def _log(home: Path, row: Mapping[str, Any], model: Model, tracker: Tracker, nam
     shown = pd.DataFrame({"label": ["", ""], "margin": answers.margins.astype("float64")} | {
         f"{answers.kind}_{one}": answers.values[:, i].astype("float64") for i, one in enumerate(answers.classes)
     })  # fmt: skip
-    run_id = row["run_id"]
-    with tempfile.TemporaryDirectory() as folder, mlflow.start_run(run_id=run_id, log_system_metrics=False):
+    run_id, run = row["run_id"], tracker.client.get_run(row["run_id"])
+    begun = tracker.client.create_logged_model(
+        run.info.experiment_id,
+        name=name,
+        source_run_id=run_id,
+        tags={CELL_TAG: row["key"]} | _data(home, row),
+        params={"cell": row["key"], "seed": str(row["seed"]), "protocol": row["protocol"]} | run.data.params,
+        model_type=str(row["method"]),
+    )
+    with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.npz"
         model.save(path)
-        info = log_model(
+        # As mlflow.pyfunc.log_model does, which would open the run again: a kill would leave it unfinished.
+        info = LoggedOne.log(
+            artifact_path=None,
+            flavor=mlflow.pyfunc,
+            run_id=run_id,
             name=name,
             python_model=str(CODE),
             artifacts={"model": str(path)},
             signature=infer_signature(example, shown),
             input_example=example,
             pip_requirements=["textbench", *_requirements(model)],
-            params={"cell": row["key"], "seed": str(row["seed"]), "protocol": row["protocol"]},
-            tags={CELL_TAG: row["key"]} | _data(home, row),
-            model_type=str(row["method"]),
+            model_id=begun.model_id,
         )
-        data = _dataset(home, row)
-        mlflow.log_input(data, context="training", model=_logged_input(info.model_id))
-        mlflow.log_metrics(dict(row["metrics"]), dataset=data, model_id=info.model_id)
+    data = _dataset(home, row)
+    used = DatasetInput(data._to_mlflow_entity(), [InputTag(MLFLOW_DATASET_CONTEXT, "training")])
+    tracker.client.log_inputs(run_id, [used], [LoggedModelInput(info.model_id)])
+    mlflow.log_metrics(dict(row["metrics"]), dataset=data, model_id=info.model_id, run_id=run_id)
     return str(info.model_id)
-
-
-def _logged_input(model_id: str) -> Any:
-    from mlflow.entities import LoggedModelInput
-
-    return LoggedModelInput(model_id)
 
 
 def _requirements(model: Model) -> list[str]:
