@@ -27,9 +27,18 @@ from textbench.flows.servers import prefect_server
 
 N_KILLS = int(os.environ.get("TEXTBENCH_KILLS") or 100)
 SEED = int(os.environ.get("TEXTBENCH_KILLS_SEED") or 0)
-METHODS = ("binary", "counts", "frequency", "hashing", "tfidf", "tfidf-log2") + (
-    "complement-nb", "majority", "nb", "nb-svm",
-)  # fmt: skip
+METHODS = [
+    "binary",
+    "counts",
+    "frequency",
+    "hashing",
+    "tfidf",
+    "tfidf-log2",
+    "complement-nb",
+    "majority",
+    "nb",
+    "nb-svm",
+]
 N_SEEDS = 30
 DISK_MB = 400
 PAUSE = (0.5, 7.0)  # seconds between kills
@@ -114,19 +123,24 @@ class _Sweep:
             process.wait(600)
         # What it had started dies with it.
         alive = psutil.wait_procs(list(family.values()), 60)[1]
-        self.counts["processes left"] += len(alive)
-        self.counts["tracebacks"] += "Traceback" in (self.folder / "errors").read_text()
+        for one in alive:
+            self._note("processes left", str(one))
+        said = (self.folder / "errors").read_text(errors="replace")
+        if "Traceback" in said:
+            self.counts["commands with a traceback"] += 1
+            print(said[said.index("Traceback") :][-1500:])
         return process.returncode
 
     def _kill(self, pid: int, is_export: bool, fault: str) -> None:
         """Kill one process: of the command, or of Prefect's server."""
         kind = self.chance.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
-        children = [one for one in _children(pid) if one.pid != pid]
+        children = _children(pid)
         server: list[psutil.Process] = []
         if kind == "Prefect's server":
             with contextlib.suppress(Exception):
                 state = prefect_server.supervised(prefect_server.own_folder(self.home)).state()
-                server = [psutil.Process(state["pid"]), *_children(state["pid"])]
+                supervisor = psutil.Process(state["pid"])
+                server = [supervisor, *supervisor.children(recursive=True)]
         one, name = psutil.Process(pid), "an export" if is_export else "the run"
         if kind == "child" and children:
             one = self.chance.choice(children)
@@ -136,12 +150,13 @@ class _Sweep:
         with contextlib.suppress(psutil.NoSuchProcess):
             one.kill()
             self.kills[name] += 1
-            self.counts[f"kills with {fault} short"] += bool(fault)
+            if fault:
+                self.counts[f"kills with {fault} short"] += 1
 
     @contextlib.contextmanager
     def _fault(self, fault: str, pid: int) -> Iterator[None]:
         """Fill the disk up to some kilobytes, or leave computations some megabytes, and take it back in the end."""
-        ballast, limited = self.home.parent / "home" / "ballast", list[psutil.Process]()
+        ballast, limited = self.home / "ballast", list[psutil.Process]()
         if fault == "disk":
             place = os.statvfs(self.home)
             room = self.chance.choice([0, 4_096, 65_536, 1_000_000])
@@ -226,15 +241,26 @@ class _Sweep:
 
     def _say(self, seconds: float) -> None:
         said: Counter[Any] = Counter(one.partition(":")[0] for one in self.wrong)
-        print(f"{self.kills.total()} kills: " + ", ".join(f"{n} of {name}" for name, n in self.kills.most_common()))
+        print(
+            f"{self.kills.total()} kills: "
+            + ", ".join(f"{n} of {name}" for name, n in self.kills.most_common())
+        )
         print(", ".join(f"{name}: {n}" for name, n in sorted(self.counts.items())))
         kinds = ("lost", "repeated", "duplicate runs", "cells without a finished run", "unfinished runs")
-        found = ", ".join(f"{name}: {said[name]}" for name in (*kinds, "aliases at half models"))
+        kinds += ("aliases at half models", "processes left")
+        found = ", ".join(f"{name}: {said[name]}" for name in kinds)
         print(f"{len(self._cells())} cells finished; {found}; {seconds:.0f} s")
 
 
 def _children(pid: int) -> list[psutil.Process]:
+    """Return what a process has started, and that in turn; a server that outlives it has a session of its own."""
     try:
-        return psutil.Process(pid).children(recursive=True)
-    except psutil.NoSuchProcess:
+        children, session = psutil.Process(pid).children(recursive=True), os.getsid(pid)
+    except (psutil.NoSuchProcess, ProcessLookupError):
         return []
+    found = []
+    for one in children:
+        with contextlib.suppress(ProcessLookupError):
+            if os.getsid(one.pid) == session:
+                found.append(one)
+    return found
