@@ -11,12 +11,13 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+import httpx
 import psutil
 import pytest
 
 from tests.commands import eventually
 from textbench.flows.cli.status import status
-from textbench.flows.servers import prefect_server
+from textbench.flows.servers import orphaned_runs, prefect_server
 from textbench.flows.servers.orphaned_runs import _is_dead, owner_tag
 from textbench.flows.servers.service import ServerError
 from textbench.tasks import InputError
@@ -267,3 +268,12 @@ def test_owner_is_dead_when_its_process_id_was_reused():
     assert not _is_dead(owner)
     assert _is_dead(f"{hostname}:{pid}:{float(created) - 3600:.2f}")
     assert not _is_dead(f"elsewhere.{hostname}:{pid}:{float(created) - 3600:.2f}")
+
+
+def test_a_server_that_is_gone_before_a_run_begins_is_said_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def gone() -> int:
+        raise httpx.ConnectError("All connection attempts failed")
+
+    monkeypatch.setattr(orphaned_runs, "_crash_abandoned_runs", gone)
+    with pytest.raises(ServerError, match=r"stopped answering \(ConnectError\); the same command goes on"):
+        orphaned_runs.crash_abandoned_runs()

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+import httpx
 import psutil
 from prefect.client.orchestration import PrefectClient, get_client
 from prefect.client.schemas.filters import FlowRunFilter, TaskRunFilter
@@ -61,7 +62,8 @@ def crash_abandoned_runs() -> int:
     environment must name a server that answers (`flows.servers.prefect_server.environment`); no event loop may be
     running.
 
-    Raises ServerError when the server lets nobody in by this user and password, or cannot reach its database.
+    Raises ServerError when the server lets nobody in by this user and password, or cannot reach its database, and
+    when it is gone meanwhile.
     """
     try:
         return asyncio.run(_crash_abandoned_runs())
@@ -73,6 +75,10 @@ def crash_abandoned_runs() -> int:
         address = f"{url.scheme}://{url.netloc.decode()}"
         raise ServerError(
             f"the Prefect server at {address} answers with status {status}; {remedy}"
+        ) from error
+    except httpx.TransportError as error:
+        raise ServerError(
+            f"the Prefect server stopped answering ({type(error).__name__}); the same command goes on"
         ) from error
 
 
