@@ -3,6 +3,7 @@
 import json
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from textbench.flows.cli.leaderboard import leaderboard
+from textbench.flows.plan.base_cell import NEAR
 from textbench.flows.plan.cell import Cell, plan
 from textbench.flows.plan.request import Request
 from textbench.flows.report import board_page, recorded
@@ -33,12 +35,12 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
-def run(home: Path, method: str, store: Store) -> Cell:
+def run(home: Path, method: str, store: Store, **options: Any) -> Cell:
     """Finish a run on documents of the user's own, put it into the index, and return its cell."""
     data = home / "secret-folder" / "films.csv"
     data.parent.mkdir(exist_ok=True)
     data.write_text(OWN, "utf-8")
-    (cell,) = plan(Request([], [method], own={"path": str(data)}))
+    (cell,) = plan(Request([], [method], own={"path": str(data)}, **options))
     store.open(cell.references["evaluate"])
     row = result_row(cell, store) | {
         "run_id": "run",
@@ -218,15 +220,22 @@ def test_a_damaged_file_of_ones_own_is_named_by_its_stage(home: Path) -> None:
     assert "terms.json does not have the recorded sha256" in verdict.said
 
 
+@pytest.mark.parametrize(
+    ("method", "protocol", "own"),
+    [
+        ("ensemble(nb, counts)", "honest", "evaluate"),
+        ("ensemble(nb, counts, smooth=True)", "transductive", NEAR),
+    ],
+)
 def test_an_ensemble_travels_and_is_computed_again_to_the_bit_or_its_members_stage_is_named(
-    tmp_path: Path,
+    tmp_path: Path, method: str, protocol: Any, own: str
 ) -> None:
     store = Store(tmp_path / "store", isolated=False)
-    cell = run(tmp_path, "ensemble(nb, counts)", store)
+    cell = run(tmp_path, method, store, protocol=protocol)
     (line,) = packed.cells(tmp_path, Index(tmp_path).rows())
     packed.write(tmp_path / "board.parquet", [line])
     assert packed.read(tmp_path / "board.parquet") == [line]
-    assert {"01 evaluate", "02 tune", "evaluate"} <= line["recipes"].keys()
+    assert {"01 evaluate", "02 tune", "evaluate", own} <= line["recipes"].keys()
     without = line | {
         "recipes": {name: one for name, one in line["recipes"].items() if name != "01 evaluate"}
     }

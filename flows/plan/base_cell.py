@@ -36,13 +36,17 @@ class BaseCell:
         return f"{self.dataset} {self.method} seed {self.seed}"
 
 
+# Among an ensemble's stages the vectors that tell which documents are near one another, where they decide together.
+NEAR = "near vectorize"
+
+
 def member_stage(place: int, stage: str) -> str:
     """Return the name that a stage of an ensemble's member has among the ensemble's: "02 tune" for the second."""
     return f"{place:02} {stage}"
 
 
 def plain_stage(name: str) -> str:
-    """Return the stage that a name of `member_stage`, or a stage's own, stands for."""
+    """Return the stage that a name of `member_stage`, NEAR, or a stage's own name stands for."""
     return name.rpartition(" ")[2]
 
 

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from textbench.flows.plan import checks
-from textbench.flows.plan.base_cell import BaseCell, feature_stages, member_stage
+from textbench.flows.plan.base_cell import NEAR, BaseCell, feature_stages, member_stage
 from textbench.flows.plan.corpora import stored_identity, told_apart
 from textbench.flows.plan.request import BenchmarkRequest, Request, once
 from textbench.tasks import (
@@ -307,7 +307,7 @@ def _ensemble_cell(request: Request, table: _Table, labels: Mapping[str, Any], s
                 f"{table.method.asked} reads the test texts that are near one another: say --protocol transductive"
             )
         near = vectorize.reference(corpus, asdict(token_rule(table.terms.rule)), transductive=True)
-    references = dict(table.shared)
+    references = dict(table.shared) | ({NEAR: near} if near else {})
     results = []
     for place, (text, rule) in enumerate(ensemble.members(table.method.params), start=1):
         method = _method(text)

@@ -19,12 +19,12 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from textbench.flows.plan.base_cell import member_stage
+from textbench.flows.plan.base_cell import NEAR, member_stage
 from textbench.flows.plan.request import Request
 from textbench.flows.results.metric_names import KNOWN
 from textbench.flows.results.runs import command_of, is_whole
 from textbench.flows.results.summary import settings_of
-from textbench.tasks import InputError, catalogue
+from textbench.tasks import InputError, catalogue, ensemble
 from textbench.tasks.storage.definitions import PROJECT
 from textbench.tasks.storage.files import META, Damaged, read_json, read_meta, whole
 from textbench.tasks.storage.recipe import Reference, canonical_json
@@ -279,14 +279,13 @@ def _stages(home: Path, key: str) -> dict[str, Reference]:
         result = Reference.from_json(read_meta(home / "store" / "evaluate" / key / META)["recipe"])
     except (OSError, Damaged):
         return {}
-    members = [
-        ref for name, ref in sorted(result.inputs.items()) if name not in ("corpus", "vectors", "choice")
-    ]
+    members = [ref for name, ref in sorted(result.inputs.items()) if name.startswith(ensemble.MEMBER)]
     found = {
         member_stage(place, stage): reference
         for place, member in enumerate(members, start=1)
         for stage, reference in _behind(member).items()
     }
+    found |= {NEAR: near} if (near := result.inputs.get("near")) else {}
     return found | _behind(result)
 
 
