@@ -211,15 +211,16 @@ class _Sweep:
         except (MlflowException, FileNotFoundError):
             return
         self.counts["checks of an alias"] += 1
-        model = client.get_logged_model(str(version.model_id))
-        place = Path(str(model.artifact_location).removeprefix("file://"))
         try:
+            # A registry in a database keeps the model's id in the version's source alone.
+            model = client.get_logged_model(str(version.source).removeprefix("models:/"))
+            place = Path(str(model.artifact_location).removeprefix("file://"))
             whole = str(version.status) == "READY" and "READY" in str(model.status)
             whole &= (place / "MLmodel").stat().st_size > 0
             with np.load(next(place.rglob("*.npz")), allow_pickle=False) as arrays:
                 for name in arrays.files:
                     _ = arrays[name]
-        except (OSError, ValueError, StopIteration):
+        except (MlflowException, OSError, ValueError, StopIteration):
             whole = False
         if not whole:
             self._note("aliases at half models", f"version {version.version}")
