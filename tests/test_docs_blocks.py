@@ -19,6 +19,7 @@ from tests.commands import textbench
 from textbench.flows.cli import app
 from textbench.flows.plan.suites import suites
 from textbench.tasks import catalogue, rankers
+from textbench.tasks.storage import isolate
 from textbench.tasks.storage.definitions import PROJECT
 
 PAGES = [PROJECT / "README.md", PROJECT / "CONTRIBUTING.md", *sorted(record.DOCS.rglob("*.md"))]
@@ -98,13 +99,20 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("blocks")
 
 
+@pytest.fixture
+def without_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No archives. The server of computations, whose environment outlives a test's, is started with them."""
+    isolate.warm()
+    monkeypatch.delenv("TEXTBENCH_DATA_DIR", raising=False)
+
+
 RUN = ["README.md", "docs/tutorial/own-csv.md", "docs/tutorial/label-budget.md", "docs/tutorial/python.md"]
 
 
+@pytest.mark.usefixtures("without_data")  # ceilings are those that are recorded
 @pytest.mark.parametrize("name", RUN)
 def test_python_shows_what_the_page_shows(name: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEXTBENCH_HOME", str(home / "results"))
-    monkeypatch.delenv("TEXTBENCH_DATA_DIR", raising=False)  # ceilings are those that are recorded
     monkeypatch.chdir(home)
     found = [
         block for block in blocks(PROJECT / name) if block.language in ("python", "text", "console", "bash")
@@ -147,10 +155,10 @@ def test_the_example_of_a_method_keeps_the_contract(tmp_path: Path) -> None:
     assert "FAILED" not in output
 
 
+@pytest.mark.usefixtures("without_data")
 @pytest.mark.parametrize("path", notebooks.NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebooks_show_what_is_stored(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("TEXTBENCH_DATA_DIR", raising=False)
     assert path.stat().st_size < 1_000_000
     for cell, outputs in notebooks.run(path):
         stored = notebooks.text_of(cell["outputs"])
