@@ -85,10 +85,10 @@ $(DOCS): requirements-docs.lock $(INSTALLED)
 	else $(BIN)/python -m pip install --quiet --no-deps --require-hashes -r $<; fi
 	@touch $@
 
-# Work out the locked versions anew; the lock names no address.
+# Work out the locked versions anew, one for every Python from 3.11 on; the lock names no address.
 lock: $(INSTALLED)
 	$(BIN)/uv pip compile pyproject.toml --extra servers --group dev --group data --group build --upgrade --generate-hashes \
-	  --no-annotate --no-header --quiet -o requirements.lock
+	  --universal --python-version 3.11 --no-annotate --no-header --quiet -o requirements.lock
 	$(BIN)/uv pip compile --group neural --group models -c requirements.lock --upgrade --generate-hashes \
 	  --no-annotate --no-header --quiet -o requirements-encoders.lock
 	$(BIN)/uv pip compile --group docs -c requirements.lock --upgrade --generate-hashes \
