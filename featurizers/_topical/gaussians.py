@@ -61,16 +61,18 @@ class Prior:
         a[np.diag_indices(size)] = np.sqrt(rng.chisquare(self.nu - np.arange(size)))
         noise = rng.normal(size=size) / np.sqrt(self.kappa)
         mean = self.mean + root @ solve_triangular(a.T, noise, lower=False)
-        apart = a.T @ solve_triangular(root, (vectors - mean).T, lower=True)
+        half = solve_triangular(root, a, lower=True, trans="T")  # its product with its transpose is the precision
+        apart = vectors @ half - mean @ half
         log_root = np.log(np.diag(a)).sum() - np.log(np.diag(root)).sum()
-        return log_root - size / 2 * np.log(2 * np.pi) - 0.5 * (apart**2).sum(axis=0)
+        return log_root - size / 2 * np.log(2 * np.pi) - 0.5 * np.einsum("ij,ij->i", apart, apart)
 
 
 def posterior(prior: Prior, vectors: np.ndarray, n: np.ndarray) -> Prior:
     """Return the prior after vectors that occur n times: the same whatever their order."""
-    total = n.sum()
+    total, occurring = n.sum(), n > 0
     if not total:
         return prior
+    vectors, n = vectors[occurring], n[occurring]
     mean = n @ vectors / total
     weighted = vectors * np.sqrt(n)[:, None]
     # Of vectors about their mean: the sum of squares less that of the mean.
