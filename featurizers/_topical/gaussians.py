@@ -61,7 +61,8 @@ class Prior:
         a[np.diag_indices(size)] = np.sqrt(rng.chisquare(self.nu - np.arange(size)))
         noise = rng.normal(size=size) / np.sqrt(self.kappa)
         mean = self.mean + root @ solve_triangular(a.T, noise, lower=False)
-        half = solve_triangular(root, a, lower=True, trans="T")  # its product with its transpose is the precision
+        # Its product with its transpose is the precision.
+        half = solve_triangular(root, a, lower=True, trans="T")
         apart = vectors @ half - mean @ half
         log_root = np.log(np.diag(a)).sum() - np.log(np.diag(root)).sum()
         return log_root - size / 2 * np.log(2 * np.pi) - 0.5 * np.einsum("ij,ij->i", apart, apart)
