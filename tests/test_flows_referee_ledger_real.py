@@ -2,6 +2,7 @@
 
 import csv
 import json
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -70,6 +71,25 @@ def test_the_repositorys_record_is_sound() -> None:
             assert " ".join(each) == row["seeds"]
             assert len(each) == len(row["cells"].split()) == len(row["runs"].split())
             assert sum(each.values()) / len(each) == pytest.approx(float(row["value"]), abs=1e-5)
+
+
+def test_what_is_recorded_was_made_by_commits_of_this_history() -> None:
+    """A commit that was rewritten before it got here would send its reader nowhere."""
+    folder = MEASURED.parent
+    if _git("rev-parse", "--is-shallow-repository") != ["false"]:
+        pytest.skip("the history is not here")
+    history = set(_git("rev-list", "HEAD"))
+    for name in ("measured.csv", "leaderboards.csv", "curves.csv"):
+        with (folder / name).open(encoding="utf-8", newline="") as stream:
+            commits = {row["commit"].removesuffix("+changes") for row in csv.DictReader(stream)}
+        assert commits <= history, (name, commits - history)
+
+
+def _git(*arguments: str) -> list[str]:
+    """Return the lines that git prints of this checkout; none where it has none."""
+    return subprocess.run(
+        ["git", *arguments], cwd=MEASURED.parent, capture_output=True, text=True
+    ).stdout.split()
 
 
 # Figures of one fit stand together.
