@@ -4,6 +4,7 @@ The vectors are to the bit those of the same trainer without (`tasks.skip_gram`,
 functions of their own, so that the keys of word vectors without outputs stay as they are.
 """
 
+import functools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,7 @@ def compute_gensim(job: "Job") -> None:
 
 def compute_shared(job: "Job") -> None:
     """Train with shared negative samples on the documents of the vectors artifact; write as `compute_gensim`."""
-    _write(job, by_shared_negatives)
+    _write(job, functools.partial(by_shared_negatives, n_threads=job.store.workers))
 
 
 def _write(job: "Job", trainer: "Callable[..., Any]") -> None:
@@ -98,19 +99,14 @@ def by_shared_negatives(
     seed: int,
     known: "np.ndarray",
     counts: "np.ndarray",
+    n_threads: int = 1,
 ) -> Any:
     """Return what `by_gensim` does."""
     import numpy as np
 
-    from textbench.featurizers._topical.skip_gram import KnownTokens, train_words
+    from textbench.tasks.shared_negatives import learned
 
-    reading = KnownTokens.of(documents, known, len(terms), params["sample"])
-    rng = np.random.default_rng(seed)
-    words = rng.uniform(-1, 1, (len(known), params["vector_size"])).astype(np.float32)
-    words /= params["vector_size"]
-    outputs = np.zeros_like(words)
-    state = rng.integers(2**63, size=1).astype(np.uint64)
-    train_words(reading, words, outputs, params["window"], params["negative"], params["epochs"], state)
+    words, outputs, _, _ = learned(documents, known, len(terms), params, seed, n_threads)
     return known, words, words / np.linalg.norm(words, axis=1, keepdims=True), outputs
 
 

@@ -40,7 +40,7 @@ def test_without_topics_it_is_skip_gram_to_the_bit() -> None:
     work = READ.tokens, READ.offsets, READ.kept, READ.table
     model = mine, own, np.zeros((K, 10), np.float32), weights
     mixtures._train_mixtures(work, model, settings(0.0, True, False), 3, np.array([7], np.uint64))
-    skip_gram.train_words(READ, words, outputs, 4, 5, 3, np.array([7], np.uint64))
+    skip_gram.train_rows(READ, READ.tokens[:, None], words, outputs, 4, 5, 3, np.array([7], np.uint64))
     assert mine.tobytes() == words.tobytes() and own.tobytes() == outputs.tobytes()
     np.testing.assert_array_equal(weights, before)  # nothing is asked of them, and there is no prior
 

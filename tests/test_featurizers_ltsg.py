@@ -24,7 +24,7 @@ from textbench.featurizers._topical.embeddings import Trained, read_topics
 from textbench.featurizers._topical.gibbs import Assignments
 from textbench.featurizers._topical.inference import infer
 from textbench.featurizers._topical.pairs import Pairs, refined, topics_of_vectors
-from textbench.featurizers._topical.skip_gram import train_words
+from textbench.featurizers._topical.skip_gram import train_rows
 from textbench.featurizers._topical.token_topics import TokenTopics
 
 READ = read_topics(DOCUMENTS, KNOWN, TOPICS, N_TERMS)
@@ -63,7 +63,7 @@ def test_the_one_topic_trains_words_on() -> None:
     words, outputs = TRAINED.words.copy(), TRAINED.outputs.copy()
     state = np.random.default_rng(5).integers(2**63, size=1).astype(np.uint64)
     for _ in range(2):
-        train_words(one.reading, words, outputs, 3, 4, 1, state)
+        train_rows(one.reading, one.reading.tokens[:, None], words, outputs, 3, 4, 1, state)
     assert pairs.vectors.tobytes() == words.tobytes()
     np.testing.assert_allclose(phi.sum(), 1)
     assert fitted({**NEEDS, "token_topics": ONE_TOPIC}).components_.shape == (1, N_TERMS)

@@ -48,7 +48,9 @@ def test_without_topics_it_is_skip_gram() -> None:
     model = TensorModel.start(words, np.zeros((K, 64)), 1, 2, has_tensor=False, rng=rng)
     model.train(READ, 4, 5, 3, np.array([7], np.uint64), is_tanh=False, has_tensor=False, has_bias=False)
     outputs = np.zeros((V, 64), np.float32)
-    skip_gram.train_words(READ.reading, words, outputs, 4, 5, 3, np.array([7], np.uint64))
+    skip_gram.train_rows(
+        READ.reading, READ.reading.tokens[:, None], words, outputs, 4, 5, 3, np.array([7], np.uint64)
+    )
     np.testing.assert_allclose(model.words, words, atol=1e-6)
     np.testing.assert_allclose(model.contexts[:, 0, :64], outputs, atol=1e-6)
     assert not model.topics.any() and not model.contexts[:, 0, 64:].any()

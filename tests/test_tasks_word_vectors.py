@@ -259,19 +259,3 @@ def test_with_outputs_the_vectors_are_the_same_to_the_bit(trainer: str, tmp_path
     ]
     with pytest.raises(InputError, match="no term occurs min_count = 1000 times"):
         word_vectors.train_with_outputs(TRAIN, TERMS, {**params, "min_count": 1000}, 0)
-
-
-def test_rows_of_words_alone_are_trained_as_words_to_the_bit() -> None:
-    rng = np.random.default_rng(1)
-    reading = skip_gram_loops.KnownTokens.of(TRAIN, np.arange(40), 42, 1e-2)
-    start = rng.normal(size=(2, 40, 6)).astype(np.float32)
-    trained = []
-    for train, given in (
-        (skip_gram_loops.train_words, ()),
-        (skip_gram_loops.train_rows, (reading.tokens[:, None],)),
-    ):
-        words, outputs = start.copy()
-        train(reading, *given, words, outputs, 4, 5, 3, np.array([9], np.uint64))
-        trained.append((words.tobytes(), outputs.tobytes()))
-    assert trained[0] == trained[1]
-    assert trained[0][0] != start[0].tobytes()

@@ -67,20 +67,6 @@ class KnownTokens:
         return sample_table(self.counts)
 
 
-def train_words(
-    reading: KnownTokens,
-    words: np.ndarray,
-    outputs: np.ndarray,
-    window: int,
-    negative: int,
-    n_epochs: int,
-    state: np.ndarray,
-) -> None:
-    """Train words and outputs in place, float32 (n_known, n_dimensions); state: uint64 (1,)."""
-    work = reading.tokens, reading.offsets, reading.kept, reading.table
-    _train(work, words, outputs, (window, negative), n_epochs, state)
-
-
 def train_rows(
     reading: KnownTokens,
     inputs: np.ndarray,
@@ -91,9 +77,9 @@ def train_rows(
     n_epochs: int,
     state: np.ndarray,
 ) -> None:
-    """As `train_words`, where each token puts in the rows that `inputs` names: int32 (n_tokens, n_inputs).
+    """Train rows and outputs in place: each token puts in the rows that `inputs` names, int32 (n_tokens, n_inputs).
 
-    rows: float32 (n_rows, n_dimensions). With a word's own row alone it is `train_words` to the bit.
+    With a word's own row alone they are word vectors.
     """
     work = reading.tokens, inputs, reading.offsets, reading.kept, reading.table
     _train_rows(work, rows, outputs, (window, negative), n_epochs, state)
@@ -128,55 +114,8 @@ def _random(state):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _train(work, words, outputs, settings, n_epochs, state):  # type: ignore[no-untyped-def]
-    """Train `words` and `outputs` in place; the number of tokens that were not left out."""
-    tokens, offsets, kept, table = work
-    window, negative = settings
-    size = words.shape[1]
-    read = np.empty(len(tokens), np.int32)  # of a document
-    around, drawn = np.empty(2 * window, np.int32), np.empty(negative + 1, np.int32)
-    values, slopes = np.empty((2 * window, size), np.float32), np.empty((2 * window, size), np.float32)
-    changes = np.empty((BLOCK, size), np.float32)
-    n_trained, n_seen = 0, 0
-    for _ in range(n_epochs):
-        for d in range(len(offsets) - 1):
-            rate = FIRST_RATE + (LAST_RATE - FIRST_RATE) * n_seen / (n_epochs * len(tokens))
-            n_seen += offsets[d + 1] - offsets[d]
-            n_read = 0
-            for token in tokens[offsets[d] : offsets[d + 1]]:
-                if (_random(state) >> np.uint64(11)) < kept[token] * 2.0**53:
-                    read[n_read] = token
-                    n_read += 1
-            n_trained += n_read
-            for place in range(n_read):
-                reach = window - np.int64(_random(state) % np.uint64(window))
-                n_around = 0
-                for other in range(max(0, place - reach), min(n_read, place + reach + 1)):
-                    if other != place:
-                        around[n_around] = read[other]
-                        n_around += 1
-                drawn[0], n_drawn = read[place], 1
-                for _ in range(negative):
-                    sample = table[_random(state) % np.uint64(len(table))]
-                    if sample != read[place]:
-                        drawn[n_drawn] = sample
-                        n_drawn += 1
-                _learn(
-                    words,
-                    outputs,
-                    around[:n_around],
-                    drawn[:n_drawn],
-                    np.float32(rate),
-                    values,
-                    slopes,
-                    changes,
-                )
-    return n_trained
-
-
-@njit(cache=True)
 def _train_rows(work, rows, outputs, settings, n_epochs, state):  # type: ignore[no-untyped-def]
-    """As `_train`, of tokens that put in several rows each."""
+    """Train `rows` and `outputs` in place."""
     tokens, inputs, offsets, kept, table = work
     window, negative = settings
     n_inputs, size = inputs.shape[1], rows.shape[1]

@@ -4,6 +4,7 @@ import resource
 import time
 import warnings
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,10 @@ from threadpoolctl import threadpool_limits
 
 from textbench.featurizers import scdv
 from textbench.featurizers._gaussian_mixture import cluster, fit_tied
+from textbench.featurizers._topical.skip_gram import KnownTokens
 from textbench.tasks import catalogue, shared_negatives, skip_gram, word_vectors
 from textbench.tasks.tokens import token_rule, vectorize
+from textbench.tasks.window_blocks import windows_of_block
 
 N_CLUSTERS, N_ITERATIONS = 60, 10
 N_DOCUMENTS_TO_TRAIN_ON, N_DOCUMENTS_TO_LOOP_OVER = 4000, 200
@@ -44,20 +47,67 @@ def algorithm_1(counts: sp.csr_matrix, method: scdv.Scdv) -> np.ndarray:
     return documents
 
 
+def products(documents: list[np.ndarray], n_terms: int, params: dict[str, Any]) -> tuple[int, int]:
+    """Return how often a word meets an output in one epoch: pairs of a window, and cells of our blocks' products."""
+    known = np.flatnonzero(np.bincount(np.concatenate(documents), minlength=n_terms) >= params["min_count"])
+    reading = KnownTokens.of(documents, known, n_terms, params["sample"])
+    rng, window, negative = np.random.default_rng(0), params["window"], params["negative"]
+    n_pairs = n_cells = 0
+    for begin, end in pairwise(reading.offsets):
+        n = int((rng.random(end - begin) < reading.kept[reading.tokens[begin:end]]).sum())
+        places, reaches = np.arange(n), rng.integers(1, window + 1, n)
+        low, high = np.maximum(0, places - reaches), np.minimum(n, places + reaches + 1)
+        n_pairs += int((high - low - 1).sum()) * (1 + negative)
+        starts = places[:: windows_of_block(window)]
+        if n:
+            rows = np.maximum.reduceat(high, starts) - np.minimum.reduceat(low, starts)
+            n_cells += int((rows * (np.diff(starts, append=n) + negative)).sum())
+    return n_pairs, n_cells
+
+
+def operations_a_second(n_cores: int) -> float:
+    """Return the rate of a large matrix product in single precision."""
+    A = np.random.default_rng(0).random((3000, 3000), dtype=np.float32)
+    seconds = []
+    with threadpool_limits(n_cores):
+        for _ in range(4):
+            started = time.perf_counter()
+            A @ A
+            seconds.append(time.perf_counter() - started)
+    return float(2 * len(A) ** 3 / min(seconds))
+
+
 def compare_trainers(documents: list[np.ndarray], terms: list[str], params: dict[str, Any]) -> np.ndarray:
-    """Print words a second of each way to train on some documents; return vectors of one epoch over all."""
+    """Print words a second of each way to train on some documents, and of their products alone at full speed.
+
+    A word's products: a score, and what each side of it is changed by. Returns vectors of one epoch over all.
+    """
     some = documents[:N_DOCUMENTS_TO_TRAIN_ON]
+    longer = {**params, "epochs": 5}
     ways: dict[str, Callable[[], Any]] = {
         "gensim, one worker, repeatable": lambda: skip_gram.train(some, terms, params, 0),
         "gensim, two workers, not": lambda: skip_gram.train(some, terms, {**params, "workers": 2}, 0),
-        "shared negatives, repeatable": lambda: shared_negatives.train(some, len(terms), params, 0),
+        "ours, one core": lambda: shared_negatives.train(some, len(terms), longer, 0),
+        "ours, two cores, same bits": lambda: shared_negatives.train(some, len(terms), longer, 0, 2),
     }
+    made = {}
     for name, train in ways.items():
-        (_, about), seconds = timed(train)
+        (made[name], about), seconds = timed(train)
         by_processor = about["n_tokens"] * about["epochs"] / seconds
         print(
             f"{name:33} {about['words_per_second']:10,.0f} words/s, {by_processor:10,.0f} per second of one core"
         )
+    one, two = list(made.values())[2:]
+    assert one.tobytes() == two.tobytes()
+    n_words = sum(map(len, some))
+    for n_cores in (1, 2):
+        rate = operations_a_second(n_cores)
+        for name, n in zip(("pair by pair", "our blocks"), products(some, len(terms), params), strict=True):
+            operations = 6 * params["vector_size"] * n / n_words
+            print(
+                f"bound, {name + ',':13} cores: {n_cores}   {rate / operations:10,.0f} words/s, "
+                f"{operations:,.0f} operations a word at {rate / 1e9:.0f} billion/s"
+            )
     return skip_gram.train(documents, terms, params, 0)[0]
 
 
