@@ -58,9 +58,9 @@ def reference(
     ones: `vector_size`, `window` (tokens to each side), `negative` samples, `min_count`, `sample` (frequency above
     which tokens are left out at random, 0 for none), `epochs`, `hs` (1: a hierarchical softmax beside the negative
     samples), `workers` (one: same seed, same bits), and `trainer`, a name of TRAINERS: gensim, or shared, which is
-    several times as fast and has one worker and no hierarchical softmax, or file: then `path` is the only other one, a
-    file of GloVe, word2vec or fastText, or `package:NAME`. `with_outputs` there are outputs.npy, the
-    output vectors, and norms.npy (n_terms,), how long the vectors were.
+    several times as fast, has no hierarchical softmax, and the same bits on one core or two, or file: then `path` is
+    the only other one, a file of GloVe, word2vec or fastText, or `package:NAME`. `with_outputs` there are outputs.npy,
+    the output vectors, and norms.npy (n_terms,), how long the vectors were.
     Raises InputError for an unknown parameter or a value outside these.
     """
     check(params)

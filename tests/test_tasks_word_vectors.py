@@ -178,8 +178,9 @@ def test_the_trainers_are_told_apart_and_gensims_name_changes_no_key() -> None:
     assert word_vectors.reference(UPSTREAM, {"trainer": "shared"}, 0).key != plain.key
 
 
-def test_shared_negatives_write_the_same_files(tmp_path: Path) -> None:
-    store = Store(tmp_path, isolated=False)
+@pytest.mark.parametrize("workers", [1, 2])
+def test_shared_negatives_write_the_same_files(workers: int, tmp_path: Path) -> None:
+    store = Store(tmp_path, isolated=False, workers=workers)
     artifact = store.open(word_vectors.reference(vectors(), {**PARAMS, "trainer": "shared"}, seed=3))
     rows, about = artifact.array("vectors"), artifact.json("training")
     np.testing.assert_array_equal(rows, shared(seed=3)[0])
