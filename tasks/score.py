@@ -24,7 +24,7 @@ def digest() -> str:
 def metrics(result: "Artifact") -> dict[str, float]:
     """Return every metric of a result of `tasks.predict`, by name: those of one label a document, or of several."""
     from textbench.evaluation.metrics.multilabel import score_multilabel
-    from textbench.evaluation.metrics.query_by_example import QueryScores
+    from textbench.evaluation.metrics.query_scores import QueryScores
     from textbench.evaluation.metrics.single_label import score_classes, score_labels, score_neighbours
     from textbench.tasks.corpus import targets_of
 

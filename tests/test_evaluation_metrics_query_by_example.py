@@ -8,7 +8,8 @@ from scipy.sparse import csr_matrix
 from sklearn.metrics import average_precision_score, ndcg_score
 
 from textbench.evaluation.metrics import query_by_example
-from textbench.evaluation.metrics.query_by_example import QueryScores, asked, search_by_example
+from textbench.evaluation.metrics.query_by_example import asked, search_by_example
+from textbench.evaluation.metrics.query_scores import QueryScores
 
 PRECISIONS = {1: "precision_at_1", 3: "precision_at_3", 5: "precision_at_5", 10: "precision_at_10"}
 PER_QUERY = ("average_precision", "ndcg_at_5", *PRECISIONS.values())

@@ -6,13 +6,13 @@ Scores, ECIR (2008).
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
 
 from textbench.evaluation.columns import full_columns
+from textbench.evaluation.metrics.query_scores import QueryScores
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -32,22 +32,6 @@ FEW = 20_000
 MOST = 1_000_000_000
 N_ASKED = 4_000
 NDCG_DISCOUNTS = 1 / np.log2(np.arange(2, 7))
-
-
-@dataclass(frozen=True)
-class QueryScores:
-    """Retrieval by example, query by query: float64 arrays (n_test,) of fractions, in the queries' order.
-
-    n_without_relevant counts the queries whose class no training document has; they score 0 everywhere.
-    """
-
-    average_precision: np.ndarray
-    precision_at_1: np.ndarray
-    precision_at_3: np.ndarray
-    precision_at_5: np.ndarray
-    precision_at_10: np.ndarray
-    ndcg_at_5: np.ndarray
-    n_without_relevant: int
 
 
 def asked(n_train: int, n_test: int) -> np.ndarray:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:  # the command line imports this module and has to stay instant
     import numpy as np
 
-    from textbench.evaluation.metrics.query_by_example import QueryScores
+    from textbench.evaluation.metrics.query_scores import QueryScores
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,12 @@
 """Stages as Prefect tasks of the flow that runs here: on this machine, or on a Dask cluster."""
 
+import threading
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
+from weakref import WeakValueDictionary
 
 from prefect.cache_policies import NO_CACHE
 from prefect.context import FlowRunContext
@@ -20,13 +23,25 @@ from textbench.tasks.storage.store import Store
 from textbench.tasks.words import counted
 
 
+class PrefectThreads(ThreadPoolTaskRunner[Any]):
+    """Prefect's pool of threads, which keeps nothing of tasks that ended.
+
+    Of each it would keep what tells it to stop for as long as the flow runs: 3 KB a cell.
+    """
+
+    def __init__(self, max_workers: int) -> None:
+        super().__init__(max_workers)
+        # A task that runs holds its own event.
+        self._cancel_events: WeakValueDictionary[uuid.UUID, threading.Event] = WeakValueDictionary()  # type: ignore[assignment]
+
+
 def task_runner(engine: str) -> TaskRunner[Any]:
     """Return the Prefect task runner of an engine; it bounds nothing, `flows.run.engine.execute` does.
 
     `engine` is threads, dask for worker processes on this machine, or the address of a Dask cluster's scheduler.
     """
     if engine == "threads":
-        return ThreadPoolTaskRunner(max_workers=AHEAD * (n_jobs() or n_cores()))
+        return PrefectThreads(AHEAD * (n_jobs() or n_cores()))
     import dask
     from prefect_dask import DaskTaskRunner
 
@@ -81,6 +96,10 @@ class PrefectTasks:
     ) -> Outcome:
         """Start a stage and call `ended` when it ends; return its outcome."""
         task = task_of(stage)
+        if context := FlowRunContext.get():
+            # Prefect keeps the state of every result, for a task that is handed one to say so on its page: 8 KB a cell.
+            # Stages are handed references.
+            context.run_results.clear()
         if self._cluster is not None and (is_stored or stage == "ingest"):
             state: Any = task(reference, store, return_state=True)
             ended()

@@ -4,6 +4,7 @@ import contextvars
 import logging
 import time
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -68,7 +69,7 @@ class Recorder(ABC, Generic[AnyCell]):
         self._rows: dict[str, dict[str, Any]] = {}
         self._corpora: dict[str, _Corpus] = {}
         self._thread = ThreadPoolExecutor(1)
-        self._ended: list[Future[None]] = []
+        self._ended: deque[Future[None]] = deque()
         self._failure: tuple[float, Exception] | None = None
         self.tracker = tracker or Tracker(read_settings(home))
         self._begun = time.time()
@@ -160,6 +161,8 @@ class Recorder(ABC, Generic[AnyCell]):
 
     def finish(self, cell: AnyCell, error: str | None) -> None:
         """Have a cell that ended recorded; what goes wrong in that becomes its error, and nobody else's."""
+        while self._ended and self._ended[0].done():
+            self._ended.popleft().result()
         # Prefect knows by the context which flow run a line of the log belongs to.
         self._ended.append(self._thread.submit(contextvars.copy_context().run, self._finish, cell, error))
 
@@ -172,7 +175,7 @@ class Recorder(ABC, Generic[AnyCell]):
     def wait(self) -> None:
         """Wait until all cells that ended are recorded."""
         while self._ended:
-            self._ended.pop().result()
+            self._ended.popleft().result()
 
     def write(self, entry: outbox.Entry) -> str | None:
         """Write a run to MLflow and return its id; None when MLflow is down and the run waits in the spool."""
