@@ -9,11 +9,12 @@ from textbench.flows.plan.derived import DerivedArtifact, plan_derived
 from textbench.flows.plan.request import DerivedRequest
 from textbench.flows.results.rows import empty_row, spent
 from textbench.flows.run.engine import execute
+from textbench.flows.run.features import let_features_go
 from textbench.flows.run.prefect_tasks import PrefectTasks, state_of
 from textbench.flows.run.recorder import announce
 from textbench.flows.run.run_names import run_name
 from textbench.flows.run.workspace import home_folder
-from textbench.tasks.storage.garbage import remove_leftovers
+from textbench.tasks.storage.garbage import reading, remove_leftovers
 from textbench.tasks.storage.isolate import warm
 from textbench.tasks.storage.store import Store
 
@@ -39,5 +40,9 @@ def pieces(request: DerivedRequest) -> State[Any]:
         rows[piece.key] = result
         announce(piece, result)
 
-    execute(planned, store, PrefectTasks(), finish)
-    return state_of([rows[piece.key] for piece in planned], "piece")
+    with reading(store.root):
+        execute(planned, store, PrefectTasks(), finish)
+    in_order = [rows[piece.key] for piece in planned]
+    if not request.keep_features:
+        let_features_go(store, planned, in_order)
+    return state_of(in_order, "piece")

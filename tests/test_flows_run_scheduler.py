@@ -160,6 +160,42 @@ def test_a_limit_on_what_is_stored_does_not_hold_up_computing() -> None:
     assert step is not None and name_of(step[2]) == "old 0"
 
 
+def features_cell(number: int, members: int = 0) -> BaseCell:
+    """A cell with features, or an ensemble of members that have some."""
+    names = [f"{i:02} " for i in range(1, members + 1)] or [""]
+    references = {"ingest": Reference("ingest", "m:f", {})}
+    for name in names:
+        for stage in ("featurize", "tune", "evaluate"):
+            references[name + stage] = Reference(stage, "m:f", {"name": f"{name}{stage}", "of": number})
+    if members:
+        references["evaluate"] = Reference("evaluate", "m:f", {"name": "evaluate", "of": number})
+    return BaseCell("d", "m", "honest", number, 0, references)
+
+
+def started_with(cell: BaseCell, missing: set[str]) -> list[str]:
+    """The stages that a cell goes through where some are not stored."""
+    keys = {cell.references[name].key for name in missing}
+    agenda = Scheduler([cell], lambda reference: reference.key not in keys)
+    names = []
+    while step := agenda.take(may_read=True, may_compute=True):
+        names.append(step[1])
+        agenda.settle(step[2].key, None)
+    assert list(agenda.over) == [(cell, None)]
+    return names
+
+
+def test_features_are_made_only_where_something_is_made_from_them() -> None:
+    cell = features_cell(0)
+    assert started_with(cell, {"featurize"}) == started_with(cell, set()) == ["ingest", "tune", "evaluate"]
+    for missing in ("tune", "evaluate"):
+        assert started_with(cell, {"featurize", missing}) == list(cell.references)
+    ensemble = features_cell(0, members=2)
+    whole = [name for name in ensemble.references if "featurize" not in name]
+    assert started_with(ensemble, {"01 featurize", "02 featurize", "evaluate"}) == whole
+    started = started_with(ensemble, {"01 featurize", "02 featurize", "02 evaluate"})
+    assert "02 featurize" in started and "01 featurize" not in started
+
+
 class Counted(Mapping[str, Reference]):
     """References that count how often they are gone through."""
 

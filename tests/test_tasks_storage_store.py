@@ -18,10 +18,10 @@ import numpy as np
 import pytest
 
 from tests.plumbing import numbers, total
-from textbench.tasks.storage import files
+from textbench.tasks.storage import files, garbage
 from textbench.tasks.storage import store as store_module
 from textbench.tasks.storage.files import Damaged, read_meta, write_json
-from textbench.tasks.storage.garbage import artifacts, prune
+from textbench.tasks.storage.garbage import artifacts, let_go, prune
 from textbench.tasks.storage.isolate import CellError
 from textbench.tasks.storage.locks import locked
 from textbench.tasks.storage.recipe import Reference
@@ -498,3 +498,36 @@ def test_features_that_are_quickly_made_again_go_however_new(store: Store) -> No
     quick, slow, kept, result = map(store.folder, made)
     assert prune(store.root, older_than=60, cheap=0.1, keep={kept})[0] == 1
     assert not quick.exists() and slow.exists() and kept.exists() and result.exists()
+
+
+def test_what_was_let_go_is_missing_but_known_and_made_again_without_a_warning(
+    store: Store, count: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    reference = numbers({"n": 5, "count": str(count)}, "featurize")
+    meta, folder = store.ensure(reference), store.folder(reference)
+    size = sum(path.stat().st_size for path in folder.iterdir())
+    freed = let_go(store.root, folder)
+    assert [path.name for path in folder.iterdir()] == ["meta.json"]
+    assert freed == size - (folder / "meta.json").stat().st_size
+    assert not store.has(reference) and store.damage(reference) == ""
+    assert store.meta(reference) == meta and times(count) == 1
+    assert store.open(reference).array("values").tolist() == [0, 1, 2, 3, 4]
+    assert store.meta(reference)["files"] == meta["files"] and times(count) == 2
+    assert not caplog.records and leftovers(store) == [] and not (store.root / "damaged").exists()
+
+
+@pytest.mark.parametrize("step", ["copyfile", "put"])
+def test_letting_go_that_is_cut_short_leaves_the_artifact_whole(
+    store: Store, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    reference = numbers({"n": 5}, "featurize")
+    store.ensure(reference)
+
+    def cut(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    place = garbage if step == "put" else garbage.shutil
+    monkeypatch.setattr(place, step, cut)
+    with pytest.raises(KeyboardInterrupt):
+        let_go(store.root, store.folder(reference))
+    assert store.has(reference) and store.damage(reference) == ""

@@ -13,6 +13,7 @@ from textbench.tasks import InputError
 
 store_app = typer.Typer(help="Show or prune the stored results.", no_args_is_help=True)
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+LET_GO = ", made again where needed"  # what is said of features that were quickly made, which are not kept
 Json = Annotated[bool, typer.Option("--json", help="Print JSON Lines and nothing else.")]
 
 
@@ -25,6 +26,7 @@ def size(json: Json = False) -> None:
     from collections import Counter
 
     from textbench.flows.run.workspace import home_folder
+    from textbench.tasks.storage.files import is_let_go
     from textbench.tasks.storage.garbage import EMBEDDINGS, artifacts, chunks, seconds_of
     from textbench.tasks.storage.store import ASIDE
 
@@ -33,9 +35,11 @@ def size(json: Json = False) -> None:
     octets: Counter[str] = Counter()
     taken: dict[str, float] = {}
     for stage, folder, size in artifacts(root):
-        counts[stage] += 1
-        octets[stage] += size
-        taken[stage] = taken.get(stage, 0.0) + seconds_of(folder)
+        name = f"{stage}{LET_GO}" if is_let_go(folder) else stage
+        counts[name] += 1
+        octets[name] += size
+        if name == stage:
+            taken[stage] = taken.get(stage, 0.0) + seconds_of(folder)
     for folder in (root / ASIDE).glob("*"):
         counts[ASIDE] += 1
         octets[ASIDE] += sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

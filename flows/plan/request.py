@@ -117,6 +117,14 @@ Rule = Annotated[
     str | None, Asked("Token rule, such as letters or words.", default="the data's", in_forms=False)
 ]
 Fresh = Annotated[bool, Asked("Compute everything again.", panel=RESOURCES)]
+KeepFeatures = Annotated[
+    bool,
+    Asked(
+        "Keep all features; those that are made again in seconds go when all is recorded.",
+        panel=RESOURCES,
+        in_forms=False,
+    ),
+]
 
 
 class Validation:
@@ -243,6 +251,7 @@ class BenchmarkRequest(Request):
         bool,
         Asked("Keep no out-of-fold scores, which ensembles are made of.", panel=RESOURCES, in_forms=False),
     ] = False
+    keep_features: KeepFeatures = False
 
 
 @dataclass(frozen=True)
@@ -260,6 +269,7 @@ class LabelBudgetRequest(Request):
     ] = BUDGETS
     draws: Annotated[int, Asked("Random draws of labels; every method gets the same.", ge=1, le=1000)] = 5
     stratified: Annotated[bool, Asked("Draw each class in proportion.")] = False
+    keep_features: KeepFeatures = False
 
     def labels_in_turn(self) -> list[Mapping[str, Any]]:
         """Return the `labels` of its cells: for each draw those of every budget, smallest first."""
@@ -276,6 +286,7 @@ class DerivedRequest(Request):
 
     name: str = "pieces"
     pieces: Sequence[str] = ()
+    keep_features: KeepFeatures = False
 
 
 @dataclass(frozen=True)

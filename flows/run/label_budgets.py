@@ -12,11 +12,12 @@ from textbench.flows.results.index import Index
 from textbench.flows.results.learning_curves import Curve, summarise
 from textbench.flows.results.rows import result_row, row
 from textbench.flows.run.engine import Runner, execute
+from textbench.flows.run.features import let_features_go
 from textbench.flows.run.outbox import curve_entry
 from textbench.flows.run.recorder import Recorder
 from textbench.flows.run.workspace import home_folder
 from textbench.tasks.storage.files import read_json, write_json
-from textbench.tasks.storage.garbage import remove_leftovers
+from textbench.tasks.storage.garbage import reading, remove_leftovers
 from textbench.tasks.storage.store import Store
 from textbench.tasks.tracking.tracker import ATTEMPT_TAG, CELL_TAG, KIND_TAG, Tracker, git_commit
 
@@ -33,10 +34,14 @@ def run_label_budgets(
     store = Store(home / "store")
     remove_leftovers(store.root)
     recorder = CurveRecorder(home, store, tracker)
-    recorder.begin(cells)
-    execute(cells, store, runner, recorder.finish)
-    recorder.record_curves(cells)
-    return recorder.end()
+    with reading(store.root):
+        recorder.begin(cells)
+        execute(cells, store, runner, recorder.finish)
+        recorder.record_curves(cells)
+        rows = recorder.end()
+    if not request.keep_features:
+        let_features_go(store, cells, rows)
+    return rows
 
 
 class CurveRecorder(Recorder[Cell]):

@@ -8,9 +8,10 @@ from typing import Any
 from textbench.flows.plan.request import RetrievalRequest
 from textbench.flows.results.rankings import RankingCell, index, plan, result_row, row
 from textbench.flows.run.engine import Runner, execute, sweep_id
+from textbench.flows.run.features import let_features_go
 from textbench.flows.run.recorder import Recorder
 from textbench.flows.run.workspace import home_folder
-from textbench.tasks.storage.garbage import remove_leftovers
+from textbench.tasks.storage.garbage import reading, remove_leftovers
 from textbench.tasks.storage.store import Artifact, Store
 from textbench.tasks.tracking.tracker import KIND_TAG, RETRIEVAL, Tracker
 
@@ -28,9 +29,12 @@ def run_rankings(
     store = Store(home / "store", not_before=float(attempt or 0))
     remove_leftovers(store.root)
     recorder = RankingRecorder(home, store, sweep_id(request.name, cells, attempt), attempt, tracker)
-    recorder.begin(cells)
-    execute(cells, store, runner, recorder.finish)
-    return recorder.end()
+    with reading(store.root):
+        recorder.begin(cells)
+        execute(cells, store, runner, recorder.finish)
+        rows = recorder.end()
+    let_features_go(store, cells, rows)
+    return rows
 
 
 class RankingRecorder(Recorder[RankingCell]):

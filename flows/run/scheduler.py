@@ -1,5 +1,6 @@
 """The agenda of a sweep: which stages its cells still need, and which of them is to start next."""
 
+import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from heapq import heappop, heappush
@@ -9,6 +10,7 @@ from textbench.flows.plan.base_cell import BaseCell
 from textbench.tasks.storage.recipe import Reference
 
 AnyCell = TypeVar("AnyCell", bound=BaseCell)
+FEATURES = "featurize"
 
 
 class Scheduler(Generic[AnyCell]):
@@ -17,12 +19,16 @@ class Scheduler(Generic[AnyCell]):
     `over` holds the cells that ended, each with its error or None. `has` says whether a stage is stored; it is asked
     once a stage, or once more for each earlier cell that comes to need it later. Whatever ends wakes only the cells
     that waited for it, so that n cells take time in n log n.
+
+    Features are made where something that is missing is made from them: a cell that is finished needs none
+    (`flows.run.features`).
     """
 
     def __init__(self, cells: Sequence[AnyCell], has: Callable[[Reference], bool]) -> None:
         self.over: deque[tuple[AnyCell, str | None]] = deque()
         self._cells, self._has = cells, has
         self._outcome: dict[str, str | None] = {}
+        self._had: dict[str, bool] = {}  # by the key of what is made from features: whether it was stored
         self._started: set[str] = set()
         # By the key of a stage that is not settled: the stage, and the cells that need it next, the first one first.
         self._steps: dict[str, tuple[str, Reference]] = {}
@@ -77,8 +83,7 @@ class Scheduler(Generic[AnyCell]):
         """Let cells wait for the first of their stages that has not succeeded, or be over."""
         for position in positions:
             cell = self._cells[position]
-            steps = cell.references.items()
-            step = next((s for s in steps if self._outcome.get(s[1].key, "to do") is not None), None)
+            step = self._next(cell)
             if step is None or step[1].key in self._outcome:
                 self.over.append((cell, step and self._outcome[step[1].key]))
                 continue
@@ -89,3 +94,26 @@ class Scheduler(Generic[AnyCell]):
             if is_first:
                 self._steps[key] = step
                 heappush(self._unseen, (position, key))
+
+    def _next(self, cell: AnyCell) -> tuple[str, Reference] | None:
+        """Return the first stage of a cell that has not succeeded and that it needs."""
+        for stage, reference in cell.references.items():
+            is_done = self._outcome.get(reference.key, "to do") is None
+            if not is_done and (reference.stage != FEATURES or self._is_read(cell, stage)):
+                return stage, reference
+        return None
+
+    def _is_read(self, cell: AnyCell, features: str) -> bool:
+        """Tell whether something that a cell, or its member, makes after these features is missing."""
+        member = features.rpartition(" ")[0]
+        later = itertools.dropwhile(lambda step: step[0] != features, cell.references.items())
+        return any(
+            not self._was_stored(reference)
+            for stage, reference in later
+            if reference.stage != FEATURES and stage.rpartition(" ")[0] == member
+        )
+
+    def _was_stored(self, reference: Reference) -> bool:
+        if reference.key not in self._had:
+            self._had[reference.key] = self._has(reference)
+        return self._had[reference.key]

@@ -12,10 +12,11 @@ from textbench.flows.results.doubt import documents_95
 from textbench.flows.results.index import Index
 from textbench.flows.results.rows import result_row, row
 from textbench.flows.run.engine import Runner, execute, sweep_id
+from textbench.flows.run.features import let_features_go
 from textbench.flows.run.outbox import Entry
 from textbench.flows.run.recorder import Recorder
 from textbench.flows.run.workspace import home_folder
-from textbench.tasks.storage.garbage import remove_leftovers
+from textbench.tasks.storage.garbage import reading, remove_leftovers
 from textbench.tasks.storage.store import Store
 from textbench.tasks.tracking.tracker import Tracker
 
@@ -43,9 +44,13 @@ def run_sweep(
     remove_leftovers(store.root)
     sweep = sweep_id(request.name, cells, attempt)
     recorder = SweepRecorder(home, store, sweep, attempt, timed=request.timed, tracker=tracker)
-    recorder.begin(cells)
-    execute(cells, store, runner, recorder.finish, 1 if request.timed else None)
-    return recorder.end()
+    with reading(store.root):
+        recorder.begin(cells)
+        execute(cells, store, runner, recorder.finish, 1 if request.timed else None)
+        rows = recorder.end()
+    if not request.keep_features:
+        let_features_go(store, cells, rows)
+    return rows
 
 
 class SweepRecorder(Recorder[Cell]):

@@ -33,6 +33,11 @@ def put(folder: Path, place: Path) -> None:
     flush(place.parent)
 
 
+def is_let_go(folder: Path) -> bool:
+    """Tell whether of an artifact nothing but its meta.json was kept (`tasks.storage.garbage.let_go`)."""
+    return [path.name for path in folder.iterdir()] == [META]
+
+
 def flush(path: Path) -> None:
     """Have the system write a file or folder to its disk before it goes on."""
     descriptor = os.open(path, os.O_RDONLY)

@@ -3,11 +3,13 @@
 import contextlib
 import fcntl
 import shutil
+import tempfile
 import time
 from collections.abc import Iterable, Iterator, Set
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-from textbench.tasks.storage.files import META, Damaged, read_meta
+from textbench.tasks.storage.files import META, Damaged, put, read_meta
 from textbench.tasks.storage.locks import locked
 from textbench.tasks.storage.recipe import Reference
 from textbench.tasks.storage.store import ASIDE
@@ -18,9 +20,14 @@ EMBEDDINGS = (
 )
 
 
-def artifacts(root: Path) -> Iterator[tuple[str, Path, int]]:
-    """Yield (stage, folder, bytes) of every artifact under `root`."""
-    for stage in sorted(path for path in root.glob("*") if path.is_dir() and path.name not in ("tmp", ASIDE)):
+READERS = ".readers.lock"  # in a store: held by runs, together, while features may be read; alone by who removes some
+
+
+def artifacts(root: Path, stages: str = "*") -> Iterator[tuple[str, Path, int]]:
+    """Yield (stage, folder, bytes) of every artifact under `root`, or of those of `stages`, a pattern."""
+    for stage in sorted(
+        path for path in root.glob(stages) if path.is_dir() and path.name not in ("tmp", ASIDE)
+    ):
         for folder in sorted(path for path in stage.iterdir() if path.is_dir()):
             yield stage.name, folder, sum(path.stat().st_size for path in folder.iterdir())
 
@@ -79,6 +86,26 @@ def prune(
                 if path.stat().st_mtime < limit:
                     count, freed = count + 1, freed + _remove(path)
     return count, freed
+
+
+def reading(root: Path) -> AbstractContextManager[None]:
+    """Return a context in which nobody lets features go; runs that are in it do not wait for one another."""
+    return locked(root / READERS, fcntl.LOCK_SH)
+
+
+def let_go(root: Path, folder: Path) -> int:
+    """Remove an artifact's files but for meta.json, which says what making it took; return the bytes that are free.
+
+    It is there whole or without them, whenever this is killed, and whatever needs it has it made again.
+    """
+    with locked(root / folder.parent.name / f".{folder.name}.lock"):
+        before = sum(path.stat().st_size for path in folder.iterdir())
+        (root / "tmp").mkdir(exist_ok=True)
+        rest = Path(tempfile.mkdtemp(prefix=f"{folder.name}-", dir=root / "tmp"))
+        shutil.copyfile(folder / META, rest / META)
+        left = (rest / META).stat().st_size
+        put(rest, folder)
+    return before - left
 
 
 def seconds_of(folder: Path) -> float:

@@ -25,6 +25,7 @@ from textbench.tasks.storage.files import (
     META,
     Damaged,
     describe,
+    is_let_go,
     put,
     read_meta,
     sealed,
@@ -87,7 +88,9 @@ class Artifact:
         """Return the table in `<name>.parquet`, or some of its columns."""
         import pyarrow.parquet
 
-        return pyarrow.parquet.read_table(self.folder / f"{name}.parquet", columns=columns)
+        # Not by `read_table`, which loads what reads whole folders of files.
+        with pyarrow.parquet.ParquetFile(self.folder / f"{name}.parquet") as file:
+            return file.read(columns)
 
 
 @dataclass(frozen=True)
@@ -209,8 +212,9 @@ class Store:
         return True
 
     def damage(self, reference: Reference) -> str:
-        """Return what is wrong with the artifact's files, read whole; "" where nothing is, or it is not here."""
-        if not self.folder(reference).exists():
+        """Return what is wrong with the artifact's files, read whole; "" where nothing is, or they are not here."""
+        folder = self.folder(reference)
+        if not folder.exists() or is_let_go(folder):
             return ""
         try:
             self._verified(reference)
@@ -343,6 +347,8 @@ class Store:
     def _set_aside(self, reference: Reference, reason: str = "") -> None:
         folder = self.folder(reference)
         with contextlib.suppress(OSError, Damaged):
+            if is_let_go(folder):
+                return
             if not reason and read_meta(folder / META)["created"] < self.not_before:
                 return  # not damaged, only to be made afresh: it is replaced when its successor is complete
         aside = self.root / ASIDE / f"{reference.stage}-{reference.key[:12]}-{time.time_ns()}"
