@@ -70,8 +70,8 @@ def is_right(table: "pyarrow.Table") -> "np.ndarray":
     import numpy as np
 
     if is_several(table):
-        return np.asarray(table["precision_at_1"].to_numpy() == 1)
-    return np.asarray(table["target"].to_numpy() == table["predicted"].to_numpy())
+        return np.asarray(numbers(table["precision_at_1"]) == 1)
+    return np.asarray(numbers(table["target"]) == numbers(table["predicted"]))
 
 
 def testable(several: bool) -> list[str]:
@@ -93,7 +93,7 @@ def tally(tables: Sequence["pyarrow.Table"], metric: str) -> SufficientStatistic
         )
     column = (MEANS_SEVERAL if several else MEANS).get(metric)
     if column or (metric in ("accuracy", "micro_f1") and not several):
-        values = [table[column].to_numpy() if column else is_right(table) for table in tables]
+        values = [numbers(table[column]) if column else is_right(table) for table in tables]
         mean = np.mean(values, axis=0)
         return mean_tally(mean[~np.isnan(mean)])  # of very many documents not all were asked as queries
     if several:
@@ -103,7 +103,16 @@ def tally(tables: Sequence["pyarrow.Table"], metric: str) -> SufficientStatistic
 
 def labels(table: "pyarrow.Table") -> "tuple[np.ndarray, np.ndarray]":
     """Return true and predicted classes, (n_documents,) ints each."""
-    return table["target"].to_numpy(), table["predicted"].to_numpy()
+    return numbers(table["target"]), numbers(table["predicted"])
+
+
+def numbers(column: "pyarrow.Array | pyarrow.ChunkedArray") -> "np.ndarray":
+    """Return a column of numbers, none of them missing; pyarrow's own way would load pandas, for longer than it reads."""
+    import numpy as np
+    import pyarrow
+
+    whole = column.combine_chunks() if isinstance(column, pyarrow.ChunkedArray) else column
+    return np.from_dlpack(whole)
 
 
 def _indicators(table: "pyarrow.Table") -> "tuple[np.ndarray, np.ndarray]":
@@ -111,12 +120,12 @@ def _indicators(table: "pyarrow.Table") -> "tuple[np.ndarray, np.ndarray]":
     import numpy as np
 
     lists = [table[name].combine_chunks() for name in ("target", "predicted")]
-    flat = [column.flatten().to_numpy() for column in lists]
+    flat = [numbers(column.flatten()) for column in lists]
     width = 1 + max((int(part.max()) for part in flat if len(part)), default=0)
     indicators = []
     for column, part in zip(lists, flat, strict=True):
         dense = np.zeros((len(column), width), dtype=bool)
-        dense[np.repeat(np.arange(len(column)), column.value_lengths().to_numpy()), part] = True
+        dense[np.repeat(np.arange(len(column)), numbers(column.value_lengths())), part] = True
         indicators.append(dense)
     return indicators[0], indicators[1]
 
