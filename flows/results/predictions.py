@@ -107,7 +107,7 @@ def labels(table: "pyarrow.Table") -> "tuple[np.ndarray, np.ndarray]":
 
 
 def numbers(column: "pyarrow.Array | pyarrow.ChunkedArray") -> "np.ndarray":
-    """Return a column of numbers, none of them missing; pyarrow's own way would load pandas, for longer than it reads."""
+    """Return numbers of a column, none missing; by `to_numpy` pyarrow would load pandas, for longer than this takes."""
     import numpy as np
     import pyarrow
 
