@@ -1,5 +1,6 @@
 """The flow `pieces`: make what a paper shows that is no result of a cell, cached and resumable."""
 
+import time
 from typing import Any
 
 from prefect import flow
@@ -25,7 +26,7 @@ def pieces(request: DerivedRequest) -> State[Any]:
 
     What is stored is not made again. The run fails when a piece fails; the others are finished first.
     """
-    planned = plan_derived(request)
+    planned, begun = plan_derived(request), time.time()
     store = Store(home_folder() / "store")
     remove_leftovers(store.root)
     stored = {piece.key for piece in planned if store.has(piece.reference)}
@@ -44,5 +45,5 @@ def pieces(request: DerivedRequest) -> State[Any]:
         execute(planned, store, PrefectTasks(), finish)
     in_order = [rows[piece.key] for piece in planned]
     if not request.keep_features:
-        let_features_go(store, planned, in_order)
+        let_features_go(store, planned, in_order, begun)
     return state_of(in_order, "piece")

@@ -30,40 +30,40 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "store", isolated=False)
 
 
-def made(store: Store, corpus: Reference, params: dict[str, Any], size: int, seconds: float) -> Path:
+def made(
+    store: Store, corpus: Reference, params: dict[str, Any], size: int, seconds: float, created: float = 9.0
+) -> Path:
     """The folder of features of a corpus that take so many bytes and took so many seconds."""
     function = params.pop("function", "textbench.tasks.featurize:compute")
     reference = Reference("featurize", function, params, {"corpus": corpus})
     folder = store.folder(reference)
     folder.mkdir(parents=True)
     (folder / "train.npy").write_bytes(bytes(size))
-    meta = {
-        "key": reference.key,
-        "recipe": reference.to_json(),
-        "files": {},
-        "seconds": seconds,
-        "created": 1.0,
-    }
-    write_json(folder / "meta.json", sealed(meta))
+    recipe = {"key": reference.key, "recipe": reference.to_json()}
+    write_json(folder / "meta.json", sealed(recipe | {"files": {}, "seconds": seconds, "created": created}))
     return folder
 
 
-def test_large_features_of_a_runs_documents_go_where_they_were_quickly_made(store: Store) -> None:
+def test_large_features_that_a_run_used_go_where_they_were_quickly_made(store: Store) -> None:
     corpus, other = (numbers({"n": n}, "ingest") for n in (1, 2))
-    cell = BaseCell("d", "m", "honest", 0, 0, {"ingest": corpus})
     quick = made(store, corpus, {"n": 0}, 2_000_000, 1.9)
+    old = made(store, corpus, {"n": 5}, 2_000_000, 0.0, created=1.0)
+    planned = Reference("featurize", "textbench.tasks.featurize:compute", {"n": 5}, {"corpus": corpus})
+    assert store.folder(planned) == old
+    cell = BaseCell("d", "m", "honest", 0, 0, {"ingest": corpus, "featurize": planned})
     kept = [
         made(store, corpus, {"n": 1}, 2_000_000, 2.1),
         made(store, corpus, {"n": 2}, 900_000, 0.0),
         made(store, corpus, {"n": 3, "function": "textbench.tasks.file_vectors:compute"}, 2_000_000, 0.0),
         made(store, other, {"n": 4}, 2_000_000, 0.0),
+        made(store, corpus, {"n": 6}, 2_000_000, 0.0, created=1.0),
     ]
     with reading(store.root):
-        assert let_features_go(store, [cell], DONE) == 0
-    assert let_features_go(store, [cell], [*DONE, {"error": "no memory"}]) == 0
-    assert let_features_go(store, [cell], DONE) == 2_000_000
-    assert is_let_go(quick) and not any(map(is_let_go, kept))
-    assert let_features_go(store, [cell], DONE) == 0
+        assert let_features_go(store, [cell], DONE, since=5.0) == 0
+    assert let_features_go(store, [cell], [*DONE, {"error": "no memory"}], since=5.0) == 0
+    assert let_features_go(store, [cell], DONE, since=5.0) == 4_000_000
+    assert is_let_go(quick) and is_let_go(old) and not any(map(is_let_go, kept))
+    assert let_features_go(store, [cell], DONE, since=5.0) == 0
 
 
 @pytest.fixture(scope="module")

@@ -140,13 +140,11 @@ def run_suite(home: Path, parts: "list[Part]", dry_run: bool, as_json: bool, eng
     """Run a suite's parts in order, what is stored is not computed again; return how many cells failed."""
     from textbench.flows.papers import show
     from textbench.flows.plan.cell import plan
-    from textbench.flows.run.features import let_features_go
     from textbench.flows.run.preflight import checked_curves, require_data
-    from textbench.tasks.storage.store import Store
 
     n_failed = 0
     for number, part in enumerate(parts, start=1):
-        # What one part learns the next ones read.
+        # What one part learns the next ones read, and the exhibits.
         request: Any = replace(part.request, keep_features=True)  # type: ignore[call-arg]
         where, kind = engine, KINDS[type(request)]
         if part.is_timed:
@@ -161,8 +159,6 @@ def run_suite(home: Path, parts: "list[Part]", dry_run: bool, as_json: bool, eng
             print_plan(home, cells_of(request), as_json)
         else:
             n_failed += run_request(home, request, where, as_json)
-    if not dry_run and not n_failed:
-        let_features_go(Store(home / "store"), [c for part in parts for c in cells_of(part.request)], [])
     for line in [] if dry_run else show(home, parts[0].request.name):
         print(line, file=sys.stderr if as_json else sys.stdout)
     return n_failed

@@ -18,6 +18,7 @@ from textbench.flows.results.runs import Run
 from textbench.flows.results.summary import settings_of
 from textbench.flows.tables.table import LOCAL, Datum, Table, number
 from textbench.tasks import InputError, predict
+from textbench.tasks.storage.files import META, Damaged, read_meta
 from textbench.tasks.storage.store import Store
 from textbench.tasks.words import counted
 
@@ -60,9 +61,12 @@ def is_sparse(home: Path, row: Row) -> bool | None:
     if choice is None or not store.has(choice):  # nothing is made again for this
         return None
     features = predict.features_of(result.inputs["vectors"], store.open(choice))
-    if features is None or not store.has(features):
+    if features is None:
         return None
-    return (store.folder(features) / "test.npz").exists()
+    try:  # that they were sparse is known when they are not kept
+        return "test.npz" in read_meta(store.folder(features) / META)["files"]
+    except (OSError, Damaged):
+        return None
 
 
 def interactions(

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 
 from textbench.flows.plan.base_cell import BaseCell
-from textbench.tasks.storage.files import META, Damaged, read_meta
+from textbench.tasks.storage.files import META, read_meta
 from textbench.tasks.storage.garbage import READERS, artifacts, behind, let_go, seconds_of
 from textbench.tasks.storage.locks import take
 from textbench.tasks.storage.recipe import Reference
@@ -27,20 +27,27 @@ MADE_AGAIN = (
 )  # who makes them; a user's file of vectors stays
 
 
-def let_features_go(store: Store, cells: Sequence[BaseCell], rows: Sequence[Mapping[str, object]]) -> int:
-    """Let features of the cells' documents go that were quickly made and take room; return the bytes that are free.
+def let_features_go(
+    store: Store, cells: Sequence[BaseCell], rows: Sequence[Mapping[str, object]], since: float
+) -> int:
+    """Let features go that a run used, were quickly made and take room; return the bytes that are free.
 
+    They are those of its plan, and those of its documents made `since` it began (seconds since the epoch): by a search.
     All stay where a cell failed, for it is to be run again, and while another run may read them: then that one lets
     them go when it is over.
     """
     corpora = {cell.references["ingest"].key for cell in cells if "ingest" in cell.references}
+    planned = {ref.key for cell in cells for ref in cell.references.values() if ref.stage == "featurize"}
     if any(row["error"] for row in rows) or (alone := take(store.root / READERS)) is None:
         return 0
     try:
         freed = [
             let_go(store.root, folder)
             for _, folder, size in list(artifacts(store.root, "featurize"))
-            if size >= LARGE and seconds_of(folder) < CHEAP * size / 1e6 and _is_of(folder / META, corpora)
+            if size >= LARGE
+            and seconds_of(folder) < CHEAP * size / 1e6
+            and (folder.name in planned or _is_newly_made(folder / META, corpora, since))
+            and _is_made_again(folder / META)
         ]
     finally:
         os.close(alone)
@@ -52,10 +59,12 @@ def let_features_go(store: Store, cells: Sequence[BaseCell], rows: Sequence[Mapp
     return sum(freed)
 
 
-def _is_of(meta: Path, corpora: Set[str]) -> bool:
-    """Tell whether an artifact was made of one of these corpora by a method, not taken from a user's file."""
-    try:
-        reference = Reference.from_json(read_meta(meta)["recipe"])
-    except (OSError, Damaged):
-        return False
-    return reference.function.startswith(MADE_AGAIN) and not corpora.isdisjoint(behind([reference]))
+def _is_newly_made(path: Path, corpora: Set[str], since: float) -> bool:
+    """Tell whether features were made of one of these corpora since a time."""
+    meta = read_meta(path)
+    return meta["created"] >= since and not corpora.isdisjoint(behind([Reference.from_json(meta["recipe"])]))
+
+
+def _is_made_again(path: Path) -> bool:
+    """Tell whether features are made by a method, not taken from a user's file."""
+    return str(read_meta(path)["recipe"]["function"]).startswith(MADE_AGAIN)

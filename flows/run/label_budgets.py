@@ -1,6 +1,7 @@
 """Running label-budget curves: every cell of a request is computed and recorded, whoever runs its stages."""
 
 import hashlib
+import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -29,7 +30,7 @@ def run_label_budgets(
 
     Without a tracker runs are tracked where mlflow.yaml says; without a `home` results go to `home_folder()`.
     """
-    home = home or home_folder()
+    home, begun = home or home_folder(), time.time()
     cells = plan(request)
     store = Store(home / "store")
     remove_leftovers(store.root)
@@ -40,7 +41,7 @@ def run_label_budgets(
         recorder.record_curves(cells)
         rows = recorder.end()
     if not request.keep_features:
-        let_features_go(store, cells, rows)
+        let_features_go(store, cells, rows, begun)
     return rows
 
 

@@ -23,7 +23,7 @@ def run_rankings(
 
     Without a tracker runs are tracked where mlflow.yaml says; without a `home` results go to `home_folder()`.
     """
-    home = home or home_folder()
+    home, begun = home or home_folder(), time.time()
     cells = plan(request)
     attempt = f"{time.time():.3f}" if request.fresh else ""
     store = Store(home / "store", not_before=float(attempt or 0))
@@ -33,7 +33,7 @@ def run_rankings(
         recorder.begin(cells)
         execute(cells, store, runner, recorder.finish)
         rows = recorder.end()
-    let_features_go(store, cells, rows)
+    let_features_go(store, cells, rows, begun)
     return rows
 
 

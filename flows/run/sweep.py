@@ -28,7 +28,7 @@ def run_sweep(
 
     Without a tracker runs are tracked where mlflow.yaml says; without a `home` results go to `home_folder()`.
     """
-    home = home or home_folder()
+    home, begun = home or home_folder(), time.time()
     cells = plan(request)
     attempt = f"{time.time():.3f}" if request.timed or request.fresh else ""
     store = Store(
@@ -49,7 +49,7 @@ def run_sweep(
         execute(cells, store, runner, recorder.finish, 1 if request.timed else None)
         rows = recorder.end()
     if not request.keep_features:
-        let_features_go(store, cells, rows)
+        let_features_go(store, cells, rows, begun)
     return rows
 
 

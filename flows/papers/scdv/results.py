@@ -76,8 +76,11 @@ class SuiteResults:
         for part in self.parts:
             for cell, _ in part.found:
                 asked = (cell.dataset, cell.method, cell.protocol)
-                if asked == (dataset, method, protocol) and store.has(cell.references["featurize"]):
-                    meta = read_meta(store.folder(cell.references["featurize"]) / META)
+                if asked != (dataset, method, protocol):
+                    continue
+                path = store.folder(cell.references["featurize"]) / META  # it outlives the features
+                if path.exists():
+                    meta = read_meta(path)
                     return sum(meta["zero_rows"].values()) if "zero_rows" in meta else None
         return None
 
