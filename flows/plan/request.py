@@ -332,6 +332,7 @@ class RetrievalRequest:
     own: Mapping[str, Any] | None = None
     name: str = "retrieval"
     fresh: Fresh = False
+    keep_features: KeepFeatures = False
 
     def __post_init__(self) -> None:
         _check(vars(self), type(self))

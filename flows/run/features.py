@@ -21,10 +21,8 @@ from textbench.tasks.words import counted
 log = logging.getLogger("textbench.run")
 CHEAP = 1.0  # seconds a megabyte, below which features are made again rather than kept
 LARGE = 1_000_000  # bytes, below which they stay whatever they took
-MADE_AGAIN = (
-    "textbench.tasks.featurize:",
-    "textbench.tasks.joined:",
-)  # who makes them; a user's file of vectors stays
+# Who makes them; a user's file of vectors stays.
+MADE_AGAIN = ("textbench.tasks.featurize:", "textbench.tasks.joined:")
 
 
 def let_features_go(
@@ -33,8 +31,7 @@ def let_features_go(
     """Let features go that a run used, were quickly made and take room; return the bytes that are free.
 
     They are those of its plan, and those of its documents made `since` it began (seconds since the epoch): by a search.
-    All stay where a cell failed, for it is to be run again, and while another run may read them: then that one lets
-    them go when it is over.
+    All stay where a cell failed, for it is to be run again, and where another run is at work, which may read them.
     """
     corpora = {cell.references["ingest"].key for cell in cells if "ingest" in cell.references}
     planned = {ref.key for cell in cells for ref in cell.references.values() if ref.stage == "featurize"}

@@ -33,7 +33,8 @@ def run_rankings(
         recorder.begin(cells)
         execute(cells, store, runner, recorder.finish)
         rows = recorder.end()
-    let_features_go(store, cells, rows, begun)
+    if not request.keep_features:
+        let_features_go(store, cells, rows, begun)
     return rows
 
 
