@@ -1,0 +1,53 @@
+"""What the process of a run holds on to while thousands of stages pass through it."""
+
+import subprocess
+import sys
+import threading
+import uuid
+from pathlib import Path
+
+import numpy as np
+import pyarrow
+import pyarrow.parquet
+from prefect.task_runners import ThreadPoolTaskRunner
+
+from textbench.flows.run.prefect_tasks import PrefectThreads, task_runner
+
+READ = """
+import sys
+from pathlib import Path
+from textbench.flows.results.predictions import document_intervals
+from textbench.tasks import score
+from textbench.tasks.storage.store import Artifact
+result = Artifact(Path(sys.argv[1]), {})
+print(document_intervals(result.table("predictions"), ["accuracy", "map"])["accuracy"])
+assert "pandas" not in sys.modules
+print(score.metrics(result)["map"])
+assert "numba" not in sys.modules
+"""
+
+
+def test_threads_forget_the_tasks_that_ended() -> None:
+    runner = task_runner("threads")
+    assert isinstance(runner, PrefectThreads) and isinstance(runner.duplicate(), PrefectThreads)
+    assert runner.duplicate() == runner
+    assert type(vars(ThreadPoolTaskRunner(1))["_cancel_events"]) is dict, "Prefect keeps them elsewhere now"
+    running = threading.Event()
+    runner._cancel_events |= {uuid.uuid4(): running, uuid.uuid4(): threading.Event()}
+    assert list(runner._cancel_events.values()) == [running]
+
+
+def test_reading_and_scoring_a_result_loads_neither_pandas_nor_a_compiler(tmp_path: Path) -> None:
+    values = np.array([1.0, 0.5, 0.25, 0.0])
+    columns = {"target": [0, 1, 0, 1], "predicted": [0, 1, 1, 1], "average_precision": values}
+    pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "predictions.parquet")
+    np.save(tmp_path / "scores.npy", np.array([[1.0, 0.0], [0.0, 1.0], [0.2, 0.8], [0.3, 0.7]]))
+    names = ("average_precision", *(f"precision_at_{k}" for k in (1, 3, 5, 10)), "ndcg_at_5")
+    arrays = dict.fromkeys(names, values) | {"n_without_relevant": np.asarray(0)}
+    np.savez(tmp_path / "neighbours.npz", **arrays)
+    done = subprocess.run(
+        [sys.executable, "-c", READ, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    half, mean = map(float, done.stdout.split())
+    assert 0 < half < 1 and mean == values.mean()
