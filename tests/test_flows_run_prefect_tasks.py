@@ -37,7 +37,7 @@ def test_threads_forget_the_tasks_that_ended() -> None:
     assert list(runner._cancel_events.values()) == [running]
 
 
-def test_reading_and_scoring_a_result_loads_neither_pandas_nor_a_compiler(tmp_path: Path) -> None:
+def test_reading_predictions_loads_no_pandas_and_scoring_them_no_compiler(tmp_path: Path) -> None:
     values = np.array([1.0, 0.5, 0.25, 0.0])
     columns = {"target": [0, 1, 0, 1], "predicted": [0, 1, 1, 1], "average_precision": values}
     pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "predictions.parquet")
