@@ -38,6 +38,9 @@ It may also hold
   without y, or where it cannot learn from it. Tuning fits the method anew in every fold, to the fold's training
   documents alone. A method that uses labels with some values of a parameter, not with its default, says which:
   `USES_LABELS = {"order": ("by_class",)}`. Every table marks it, and no other may learn from y;
+- `megabytes(method, n_documents, n_dimensions)`: about what `method`, as `build` returns it, needs for so many training
+  documents, where that is thousands of values a document, whatever their length; n_dimensions: of word vectors. A run
+  that has less memory stops before anything is computed. Without it memory grows with documents, terms and tokens;
 - `MAX_N = 2`: the counts are those of single terms and of pairs of neighbours;
 - `PAPER = "scdv-2017"`: whose faithful protocol it follows where a data set has several;
 - `ROLE = "classifier"`: `build` returns a scikit-learn classifier, which is tested as it is, without a probe. It sees

@@ -34,6 +34,8 @@ ACCEPTS = {
     "n_clusters": "[1, inf)",
     "pooling": ("mean", "sum"),
 }
+# The share of clusters that a document has a term of, for the forecast of memory.
+FULL = 0.5
 SEARCH_SPACE: dict[str, BaseDistribution] = {
     "n_clusters": IntDistribution(10, 100, step=10),
     "pooling": CategoricalDistribution(["mean", "sum"]),
@@ -98,6 +100,11 @@ class Bowv(LearnedArrays, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     @property
     def _n_features_out(self) -> int:  # read by get_feature_names_out
         return self.n_clusters * (self.vectors_.shape[1] + 1)
+
+
+def megabytes(method: Bowv, n_documents: int, n_dimensions: int) -> float:
+    """Return about what features of so many documents take: twice, as parts and in one matrix."""
+    return 16e-6 * FULL * n_documents * method.n_clusters * (n_dimensions + 1)
 
 
 def build(**params: Any) -> Bowv:

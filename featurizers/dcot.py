@@ -285,6 +285,11 @@ def prototypes(x: sp.csr_matrix, rule: str, n_prototypes: int) -> np.ndarray:
     return order[: max(1, min(n_prototypes, np.count_nonzero(mass)))]
 
 
+def megabytes(method: DenseCohortOfTerms, n_documents: int, n_dimensions: int) -> float:
+    """Return about what the layers of so many documents take: dense, and as columns of a csr matrix."""
+    return 12e-6 * n_documents * method.n_layers * method.n_prototypes
+
+
 def build(**params: Any) -> DenseCohortOfTerms:
     """Return the unfitted transformer with these parameters."""
     return DenseCohortOfTerms(**params)

@@ -2,7 +2,7 @@
 
 Source: S. Deerwester, S. Dumais, G. Furnas, T. Landauer and R. Harshman, "Indexing by latent semantic
 analysis", JASIS 41(6), 1990; computed by Lanczos iteration as in R. Lehoucq, D. Sorensen and C. Yang, ARPACK
-Users' Guide, SIAM, 1998.
+Users' Guide, SIAM, 1998, and of many documents by the randomised method of `_block_krylov.py`.
 """
 
 import inspect
@@ -16,6 +16,7 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import svd_flip
 from sklearn.utils.validation import check_is_fitted
 
+from textbench.featurizers._block_krylov import leading_singular_vectors, n_basis
 from textbench.featurizers._parameters import check_parameters
 from textbench.featurizers.counts import Counts
 from textbench.featurizers.lsa_pca import leading_eigenvectors
@@ -34,6 +35,8 @@ SEARCH_SPACE: dict[str, BaseDistribution] = {
 }
 # Rounding in float32 is about 1e-7 of the largest singular value; below this share a direction is noise.
 RANK_TOLERANCE = 1e-5
+# Beyond so many weights the decomposition is randomised, in three passes over them.
+LARGE = 10_000_000
 
 
 class Lsi(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -43,7 +46,8 @@ class Lsi(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     `n_components`: the number of directions kept; it is clipped to the rank of the training matrix, since
     directions beyond it are arbitrary, and is at least 1 (zero if all weights are). `normalize`: project
     documents onto the unit sphere, where inner products are cosines. `random_state`: seed of the vector that
-    the iteration starts from; the decomposition is exact whatever it is, up to rounding.
+    the iteration starts from; the decomposition is exact whatever it is, up to rounding. With more than LARGE
+    weights it is randomised: singular values are at most about 1 % too small (20 Newsgroups, 200 directions).
 
     X: sparse csr, (n_documents, n_terms), non-negative counts. Features: dense float32, (n_documents,
     n_components); an empty document is a row of zeros. `components_`: float32, (n_components, n_terms),
@@ -77,15 +81,20 @@ class Lsi(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             self.components_ = np.zeros((1, W.shape[1]), dtype=np.float32)
             self.singular_values_ = np.zeros(1, dtype=np.float32)
             return self
-        squares, V = leading_eigenvectors(
-            W.astype(np.float64), min(self.n_components, *W.shape), self.random_state, centred=False
-        )
-        s = np.sqrt(squares)
+        s, V = self._decompose(W)
         rank = np.count_nonzero(s > RANK_TOLERANCE * s[0])
         components = svd_flip(None, V.T[:rank], u_based_decision=False)[1]
         self.components_ = np.ascontiguousarray(components, dtype=np.float32)
         self.singular_values_ = s[:rank].astype(np.float32)
         return self
+
+    def _decompose(self, W: sp.csr_matrix) -> tuple[np.ndarray, np.ndarray]:
+        """Return the leading singular values of the weights, descending, and right singular vectors, (n_terms, k)."""
+        k = min(self.n_components, *W.shape)
+        if W.nnz > LARGE and min(W.shape) > n_basis(k):
+            return leading_singular_vectors(W, k, self.random_state)
+        squares, V = leading_eigenvectors(W.astype(np.float64), k, self.random_state, centred=False)
+        return np.sqrt(squares), V
 
     def transform(self, X: sp.csr_matrix) -> np.ndarray:
         """Return the documents in concept space: dense float32, (n_documents, n_components)."""

@@ -194,6 +194,11 @@ def _squashed(h: "sp.csr_matrix | np.ndarray", W: np.ndarray, b: np.ndarray) -> 
     return np.tanh(z, out=z)
 
 
+def megabytes(method: MarginalizedSDA, n_documents: int, n_dimensions: int) -> float:
+    """Return about what the layers of so many documents take: dense, and as columns of a csr matrix."""
+    return 12e-6 * n_documents * method.n_layers * method.n_targets
+
+
 def build(**params: Any) -> MarginalizedSDA:
     """Return the unfitted transformer with these parameters."""
     return MarginalizedSDA(**params)

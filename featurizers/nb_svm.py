@@ -35,6 +35,8 @@ SEARCH_SPACE: dict[str, BaseDistribution] = {
 SEED = 0
 TOLERANCE = 1e-3
 MAX_ITER = 2_000
+# Beyond so many weights all classes are solved together, with the same stopping rule (`_dual_descent.py`).
+LARGE = 20_000_000
 
 
 class NBSVM(LinearCountClassifier):
@@ -67,9 +69,25 @@ class NBSVM(LinearCountClassifier):
         n_classes = codes.max() + 1
         coef, intercept = np.zeros((n_classes, weights.shape[1])), np.zeros(n_classes)
         # Of two classes the second decides; the first keeps its zeros.
-        for code in range(1 if n_classes == 2 else 0, n_classes):
+        first = 1 if n_classes == 2 else 0
+        if weights.nnz > LARGE:
+            positive = codes == np.arange(first, n_classes)[:, None]
+            coef[first:], intercept[first:] = self._all_against_rest(weights, positive)
+            return coef, intercept
+        for code in range(first, n_classes):
             coef[code], intercept[code] = self._one_against_rest(weights, codes == code)
         return coef, intercept
+
+    def _all_against_rest(
+        self, weights: sp.csr_matrix, positive: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        from textbench.featurizers._dual_descent import solve_scaled  # it loads numba, which takes a second
+
+        ratios = np.array([log_count_ratios(weights, one, self.alpha) for one in positive])
+        scaled, intercept = solve_scaled(weights, positive, ratios, self.C, TOLERANCE, MAX_ITER)
+        w = np.divide(scaled, ratios, out=np.zeros_like(scaled), where=ratios != 0)
+        mean = np.abs(w).mean(axis=1, keepdims=True)
+        return (1 - self.beta) * mean * ratios + self.beta * scaled, intercept
 
     def _one_against_rest(self, weights: sp.csr_matrix, positive: np.ndarray) -> tuple[np.ndarray, float]:
         ratios = log_count_ratios(weights, positive, self.alpha)

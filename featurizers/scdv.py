@@ -39,6 +39,8 @@ ACCEPTS = {
     "sparsity": "[0, 1]",
     "covariance": ("tied", "tied-spherical", "spherical", "full", "diag"),
 }
+# The share of values that the threshold leaves, at most usually (section 3.3: a fifth), for the forecast of memory.
+KEPT = 0.5
 SEARCH_SPACE: dict[str, BaseDistribution] = {
     "n_clusters": IntDistribution(10, 100, step=10),
     "sparsity": FloatDistribution(0.0, 0.1, step=0.01),
@@ -133,6 +135,11 @@ class Scdv(LearnedArrays, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     @property
     def _n_features_out(self) -> int:  # read by get_feature_names_out
         return self.n_clusters * self.vectors_.shape[1]
+
+
+def megabytes(method: Scdv, n_documents: int, n_dimensions: int) -> float:
+    """Return about what features of so many documents take: twice, as parts and in one matrix."""
+    return 16e-6 * KEPT * n_documents * method.n_clusters * n_dimensions
 
 
 def build(**params: Any) -> Scdv:

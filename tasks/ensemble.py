@@ -185,7 +185,7 @@ def choose(job: "Job") -> None:
     told = {"scheme": weights.scheme, "offset": weights.offset, "several_labels": several, "quality": whole,
             "cross_fitted": score, "n_documents": len(documents), "members": about}  # fmt: skip
     if job.params["fixed"].get(SMOOTH):
-        near = nearest(_unit_rows(job, "train")[documents], out_of_fold.scored_together(job, given[0]))
+        near = nearest(_unit_rows(job, "train")[documents], out_of_fold.scored_together(given[0]))
         told["share"] = best_share(combined, near, indicator, several_labels=several)
         combined = smoothed(combined, near, told["share"], several_labels=several)
         told["quality"] = quality(combined, indicator, several_labels=several)

@@ -6,7 +6,7 @@ that of the run: its documents are all training documents.
 
 from typing import TYPE_CHECKING, Any
 
-from textbench.tasks import featurize, predict
+from textbench.tasks import featurize, first_seed, predict
 from textbench.tasks.labels import chosen_rows, held_out, labelled
 from textbench.tasks.storage.recipe import Reference, refer
 
@@ -22,7 +22,8 @@ def reference(result: Reference) -> Reference:
     """Return the artifact of a result's out-of-fold scores.
 
     Files: scores.npy, decision values (n_scored, n_labels), float16 where that loses nothing and else float32;
-    documents.npy, which training documents these are of, int32 (n_scored,); rounding.json: the type, the largest error
+    documents.npy, which training documents these are of, int32 (n_scored,), folds.npy, in which fold each was scored,
+    int32 (n_scored,); rounding.json: the type, the largest error
     of rounding and how many documents it gives another highest label. Of a corpus with validation documents of its own
     these alone are scored; of a single training document none is.
     """
@@ -37,19 +38,15 @@ def reference(result: Reference) -> Reference:
     return refer("textbench.tasks.out_of_fold:compute", params, inputs, predict.uses(choice))
 
 
-def scored_together(job: "Job", scores: "Artifact") -> "list[np.ndarray]":
+def scored_together(scores: "Artifact") -> "list[np.ndarray]":
     """Return the positions in `documents` of those that one classifier scored, int arrays, a fold each.
 
-    scores: an artifact of `reference`, one of the inputs of a job with the same corpus, labels and seed.
+    scores: an artifact of `reference`.
     """
     import numpy as np
 
-    targets, rows = labelled(job)
-    folds = _folds(job, scores.meta["recipe"]["params"]["validation"], targets, targets, rows)
-    documents = scores.array("documents")
-    return [
-        np.searchsorted(documents, np.sort(scored if rows is None else rows[scored])) for _, scored in folds
-    ]
+    folds = scores.array("folds")
+    return [np.flatnonzero(folds == fold) for fold in range(folds.max(initial=-1) + 1)]
 
 
 def _folds(job: "Job", validation: "Mapping[str, Any]", X: Any, y: Any, rows: "np.ndarray | None") -> Any:
@@ -64,6 +61,15 @@ def _folds(job: "Job", validation: "Mapping[str, Any]", X: Any, y: Any, rows: "n
 
 def compute(job: "Job") -> None:
     """Train the classifier once a fold, and write what it says of the fold's documents."""
+    corpus, vectors, choice = (job.inputs[name] for name in ("corpus", "vectors", "choice"))
+    if first_seed.stands_for(job, choice.params):
+        first = predict.reference(corpus, vectors, first_seed.choice(job))
+        job.take(job.store.open(reference(first)))
+        return
+    _score(job)
+
+
+def _score(job: "Job") -> None:
     import numpy as np
 
     from textbench.evaluation.probes.out_of_fold import out_of_fold_scores, rounded
@@ -80,11 +86,15 @@ def compute(job: "Job") -> None:
         return decisions if targets.ndim == 2 else predict.every_class(decisions, classes, len(names))
 
     scores, scored = np.empty((0, len(names))), np.empty(0, dtype=np.int32)
+    fold_of = np.empty(targets.shape[0], dtype=np.int32)
+    for fold, (_, some) in enumerate(folds):
+        fold_of[some] = fold
     if folds:
         scores, scored = out_of_fold_scores(made, targets, build, folds, spread)
     kept, error, changed = rounded(scores)
     job.save_array("scores", kept)
     job.save_array("documents", (scored if rows is None else rows[scored]).astype(np.int32))
+    job.save_array("folds", fold_of[scored])
     job.save_json(
         "rounding", {"dtype": str(kept.dtype), "largest_error": error, "highest_label_changed": changed}
     )

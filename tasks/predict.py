@@ -6,7 +6,7 @@ What is stored says everything of the predictions that a metric may ask; `tasks.
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from textbench.tasks import featurize
+from textbench.tasks import featurize, first_seed
 from textbench.tasks.labels import chosen_rows, held_out, labelled
 from textbench.tasks.storage.recipe import Reference, refer
 
@@ -54,6 +54,14 @@ def features_of(vectors: Reference, choice: "Artifact") -> Reference | None:
 
 def compute(job: "Job") -> None:
     """Fit the classifier on the training documents and predict the test documents."""
+    corpus, vectors, choice = (job.inputs[name] for name in ("corpus", "vectors", "choice"))
+    if first_seed.stands_for(job, choice.params):
+        job.take(job.store.open(reference(corpus, vectors, first_seed.choice(job))))
+        return
+    _train_and_predict(job)
+
+
+def _train_and_predict(job: "Job") -> None:
     from textbench.tasks.corpus import read_targets
 
     corpus = job.open("corpus")

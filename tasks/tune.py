@@ -6,7 +6,7 @@ By cross-validation; where the corpus has validation documents of its own, on th
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from textbench.tasks import catalogue, joined, trial
+from textbench.tasks import catalogue, first_seed, joined, trial
 from textbench.tasks.storage.recipe import Reference, refer
 
 if TYPE_CHECKING:
@@ -45,15 +45,23 @@ def reference(
         "fixed": dict(fixed or {}),
         "labels": dict(labels or {}),
     }
-    spaces = joined.entries(entry, dict(fixed or {})) if trials or seconds else []
+    return _of(params, {"corpus": corpus, "vectors": vectors})
+
+
+def _of(params: Mapping[str, Any], inputs: Mapping[str, Reference]) -> Reference:
+    is_searched = params["trials"] or params["search_seconds"]
+    spaces = joined.entries(catalogue.method(params["method"]), params["fixed"]) if is_searched else []
     uses = [*trial.uses(params), *(use for one in spaces for use in one.code("SEARCH_SPACE"))]
-    return refer("textbench.tasks.tune:compute", params, {"corpus": corpus, "vectors": vectors}, uses)
+    return refer("textbench.tasks.tune:compute", params, inputs, uses)
 
 
 def compute(job: "Job") -> None:
     """Search, then write the best trial (of equals the first) and all others beside it."""
     from textbench.tasks.study import search
 
+    if first_seed.stands_for(job, job.params):
+        job.take(job.store.open(_of(job.params | {"seed": first_seed.FIRST}, job.inputs)))
+        return
     trials, space = search(job)
     finished = [one for one in trials if one["state"] == "complete"]
     best = max(finished, key=lambda one: trial.direction(job) * one["score"])

@@ -168,3 +168,18 @@ def test_majority_scores_are_shares() -> None:
 def test_constant_labels_score_beyond_any_margin() -> None:
     scores = nb.build().fit(X, INDICATOR).decision_function(TEST)
     assert (scores[:, 2] == -CONSTANT).all() and (scores[:, 3] == CONSTANT).all()
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 6])
+def test_nb_svm_of_many_weights_is_that_of_few(n_classes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The optimum is unique, whoever finds it: one class after another, or several at once."""
+    rng = np.random.default_rng(n_classes)
+    y = np.arange(240) % n_classes
+    X = sp.csr_matrix(rng.poisson(0.2 + 0.5 * (np.arange(30) % n_classes == y[:, None])).astype(np.int32))
+    monkeypatch.setattr(nb_svm, "TOLERANCE", 1e-6)
+    few = nb_svm.build(beta=0.7).fit(X, y)
+    monkeypatch.setattr(nb_svm, "LARGE", 0)
+    many, again = (nb_svm.build(beta=0.7).fit(X, y) for _ in range(2))
+    np.testing.assert_allclose(many.coef_, few.coef_, atol=2e-5)
+    np.testing.assert_allclose(many.intercept_, few.intercept_, atol=2e-5)
+    assert many.coef_.tobytes() == again.coef_.tobytes()

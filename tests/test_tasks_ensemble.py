@@ -25,7 +25,7 @@ from textbench.flows.results.rows import result_row
 from textbench.flows.results.runs import Run
 from textbench.tasks import InputError, catalogue, ensemble, ngrams, out_of_fold, tokens
 from textbench.tasks.corpus import read_targets
-from textbench.tasks.storage.store import Job, Store
+from textbench.tasks.storage.store import Store
 
 ROWS = [(f"w{i % 7} {'apple' if i % 2 else 'iron'} w{i % 5}", "ab"[i % 2]) for i in range(48)]
 SEVERAL = [(text, f"{label}|{'c' if i % 3 else 'd'}") for i, (text, label) in enumerate(ROWS)]
@@ -132,8 +132,7 @@ def test_training_documents_are_near_those_that_the_same_classifier_scored(
     monkeypatch.setattr(fold_scores, "out_of_fold_scores", watched)
     cell = cell_of(home, "ensemble(tfidf, nb)", labels=labels, seeds=[5])
     scores = store.open(cell.references["02 out_of_fold"])
-    tune = cell.references["tune"]
-    found = out_of_fold.scored_together(Job(tune.params, tune.inputs, home, store), scores)
+    found = out_of_fold.scored_together(scores)
     assert [positions.tolist() for positions in found] == together
     assert sorted(np.concatenate(found).tolist()) == list(range(len(scores.array("documents"))))
 

@@ -20,6 +20,7 @@ from textbench.evaluation.probes.solvers.choice import (
     Solver,
     choose_logistic_solver,
     choose_solver,
+    liblinear_dual,
 )
 from textbench.evaluation.probes.wide import ElasticNetProbe
 
@@ -37,8 +38,8 @@ class LiblinearProbe(LinearProbe):
     """A probe that LIBLINEAR fits, through scikit-learn, or what is quicker for its documents."""
 
     @abstractmethod
-    def _solver(self) -> Any:
-        """The unfitted scikit-learn estimator."""
+    def _solver(self, n_documents: int) -> Any:
+        """The unfitted scikit-learn estimator for so many documents."""
 
     @abstractmethod
     def _chosen(self, X: "np.ndarray | csr_matrix") -> Solver:
@@ -104,7 +105,7 @@ class LiblinearProbe(LinearProbe):
     def _solve(self, documents: Any, y: np.ndarray) -> Any:
         from sklearn.exceptions import ConvergenceWarning
 
-        solver = self._solver()
+        solver = self._solver(documents.shape[0])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # `converged_` says it
             solver.fit(documents, y)
@@ -128,11 +129,12 @@ class LinearSVMProbe(LiblinearProbe):
 
         return HingeDocuments
 
-    def _solver(self) -> Any:
+    def _solver(self, n_documents: int) -> Any:
         from sklearn.svm import LinearSVC
 
+        dual = liblinear_dual(n_documents, self.C)
         return LinearSVC(
-            C=self.C, dual="auto", tol=TOLERANCE, max_iter=self.max_iter, random_state=self.random_state
+            C=self.C, dual=dual, tol=TOLERANCE, max_iter=self.max_iter, random_state=self.random_state
         )
 
     def _prepared(
@@ -213,7 +215,7 @@ class LogisticRegressionProbe(LiblinearProbe):
             return pair if len(self.classes_) == 2 else np.ones((len(scores), 1))
         return expit(scores) if self.thresholds_ is not None else softmax(log_expit(scores), axis=1)
 
-    def _solver(self) -> Any:
+    def _solver(self, n_documents: int) -> Any:
         from sklearn.linear_model import LogisticRegression
 
         return LogisticRegression(C=self.C, solver="liblinear", tol=TOLERANCE, max_iter=self.max_iter)

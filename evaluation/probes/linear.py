@@ -40,6 +40,8 @@ class LinearProbe(ABC):
     """
 
     coef_: Any
+    # Whether random_state draws more than the order in which a solver visits the documents of a convex problem.
+    DRAWS = False
 
     def __init__(
         self, C: float = 1.0, random_state: int = 0, max_iter: int = 10_000, scaled: bool = True

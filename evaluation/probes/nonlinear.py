@@ -175,6 +175,8 @@ class PerceptronProbe(NonlinearProbe):
     (softmax), labels each by a sigmoid. Scores of classes are 2 p - 1, of labels log odds within +-30.
     """
 
+    DRAWS = True
+
     def _learn(self, documents: Any, indicator: np.ndarray) -> None:
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.neural_network import MLPClassifier

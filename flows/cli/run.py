@@ -90,8 +90,10 @@ def run(
     from textbench.flows.plan.cell import plan
     from textbench.flows.plan.suites import REPLACEABLE, parts, read_suite
     from textbench.flows.run.preflight import require_data
+    from textbench.flows.run.room import require_room
     from textbench.flows.run.workspace import home_folder
     from textbench.tasks.catalogue import VECTORS, spelled
+    from textbench.tasks.storage.store import Store
     from textbench.tasks.tracking.tracker import read_settings
 
     if vectors:
@@ -118,9 +120,10 @@ def run(
     read_settings(home)
     cells = plan(request)
     if dry_run:
+        require_room(Store(home / "store"), cells, request.memory_limit)
         print_plan(home, cells, json)
         return
-    require_data(home, cells, say=note)
+    require_data(home, cells, say=note, memory_limit=request.memory_limit)
     if run_request(home, request, where, json):
         raise typer.Exit(1)
 

@@ -10,6 +10,7 @@ from textbench.flows.plan.base_cell import BaseCell
 from textbench.flows.plan.cell import Cell, plan, text_vectors_of
 from textbench.flows.plan.checks import check_shown_metric, check_tuning_metric, check_validation
 from textbench.flows.plan.request import FieldError, LabelBudgetRequest
+from textbench.flows.run.room import require_room
 from textbench.tasks import InputError, catalogue, collect, ingest, method_files, text_vectors
 from textbench.tasks.corpus import read_corpus, read_targets
 from textbench.tasks.storage.recipe import Reference
@@ -33,15 +34,17 @@ def require_data(
     cells: Sequence[Cell],
     tracker: Tracker | None = None,
     say: Callable[[str], None] = log.warning,
+    memory_limit: float | None = None,
 ) -> None:
     """Ingest what is not stored yet, so that methods and documents that are missing or bad stop a run before it begins.
 
     Without a tracker runs are tracked where mlflow.yaml says. `say` is told what a reader may want to know.
+    `memory_limit` is in megabytes.
 
     Raises InputError for a method's file that cannot be loaded, for documents that are none, a part without a token,
     folds that are asked for where the data has validation documents of its own, and a metric that tuning cannot compute
-    on the user's documents, or a database that machines share and that does not answer; TrackingError where MLflow,
-    which something new is to be written to, does not answer.
+    on the user's documents, a method that needs more memory than there is, or a database that machines share and that
+    does not answer; TrackingError where MLflow, which something new is to be written to, does not answer.
     """
     store = Store(home / "store")
     missing = [cell for cell in cells if not store.has(cell.references["evaluate"])]
@@ -76,6 +79,7 @@ def require_data(
             validation.get("metric"), cell.dataset, several_labels=found.train_targets.ndim == 2
         )
         check_validation(validation, cell.dataset, found)
+    require_room(store, missing, memory_limit)
 
 
 def _require_file(store: Store, cell: Cell, say: Callable[[str], None]) -> None:

@@ -49,6 +49,7 @@ ASIDE = "damaged"
 # Of a computation's linear algebra: two add in another order, and an artifact's bits would depend on the machine's
 # cores. The probes' last digits do, and with them the fifth of a macro-F1.
 THREADS = 1
+COSTS = ("seconds", "cpu_seconds", "peak_mb")
 WARM_SECONDS = 20.0  # beyond which the first time in a process is hardly dearer than the second
 
 
@@ -98,7 +99,7 @@ class Job:
     """One computation: its parameters, its inputs opened on demand, and the folder to write the result to.
 
     `zero_rows` says for each matrix that was saved how many of its rows hold nothing but zeros, `parts` the wall-clock
-    seconds of the parts that were timed.
+    seconds of the parts that were timed, `taken` what the meta.json of an artifact says whose files were taken.
     """
 
     params: dict[str, Any]
@@ -107,6 +108,7 @@ class Job:
     store: "Store"
     zero_rows: dict[str, int] = field(default_factory=dict)
     parts: dict[str, float] = field(default_factory=dict)
+    taken: dict[str, Any] = field(default_factory=dict)
 
     @contextlib.contextmanager
     def timed(self, part: str) -> Iterator[None]:
@@ -118,6 +120,18 @@ class Job:
     def open(self, name: str) -> Artifact:
         """Return the named input, computed again first if it is missing or damaged."""
         return self.store.open(self.inputs[name])
+
+    def take(self, artifact: Artifact) -> None:
+        """Write the files of an artifact that is the same by definition; meta.json has its costs, `same_as` its key.
+
+        So what a result took is said of all that are the same, whichever was computed.
+        """
+        meta = artifact.meta
+        for name in meta["files"]:
+            shutil.copyfile(artifact.folder / name, self.folder / name)
+        self.zero_rows.update(meta["zero_rows"])
+        self.parts.update(meta["parts"])
+        self.taken.update({name: meta[name] for name in COSTS}, same_as=meta.get("same_as", meta["key"]))
 
     def save_array(self, name: str, array: "np.ndarray") -> None:
         """Write `<name>.npy`. Raises OSError where it cannot be written; a short write means a full disk."""
@@ -435,6 +449,7 @@ def make(payload: dict[str, Any]) -> dict[str, Any]:
         # Made for a run that wants nothing older: by a clock that was set back meanwhile it might seem so.
         "created": max(time.time(), store.not_before),
         "host": socket.gethostname(),
+        **job.taken,
     }
     write_json(folder / META, sealed(meta))
     put(folder, store.folder(reference))

@@ -127,7 +127,7 @@ def _ours(path: Path, home: Path) -> tuple[Spent, float]:
     for file in (home / "store").glob("*/*/meta.json"):
         meta = json.loads(file.read_text())
         stage = meta["recipe"]["stage"]
-        if stage == "trial":
+        if stage == "trial" or "same_as" in meta:  # part of tuning; taken from another seed
             continue
         stages[stage] += meta["cpu_seconds"]
         peak[stage] = max(peak.get(stage, 0), meta["peak_mb"])

@@ -24,6 +24,7 @@ from textbench.tasks import catalogue
 from textbench.tasks.tokens import token_rule, vectorize
 
 N_DOCUMENTS = int(os.environ.get("TEXTBENCH_TUNING_DOCUMENTS") or 200_000)
+N_TERMS = 50_000
 N_WHOLE = 50_000  # beyond these the whole grid takes many minutes
 DATASETS = ("r8", "r52", "reuters65", "20ng", "20ng-stripped", "imdb", "reuters90", "reuters-random70")
 
@@ -36,8 +37,24 @@ def main() -> None:
 
 
 def short_documents(n: int, seed: int = 0, n_words: int = 60, n_classes: int = 4) -> tuple[Any, np.ndarray]:
-    """Return the counts and classes of documents whose words are one class's, three in ten any class's."""
-    n_terms = 50_000
+    """Return the counts and classes of the documents of `short_words`."""
+    words, y = short_words(n, seed, n_words, n_classes)
+    return counted(words, N_TERMS), y
+
+
+def counted(words: np.ndarray, n_terms: int) -> csr_matrix:
+    """Return counts, csr int32 (n_documents, n_terms), of documents of equal length, ints (n_documents, n_words)."""
+    n, n_words = words.shape
+    counts = csr_matrix(
+        (np.ones(words.size, np.int32), words.flatten(), np.arange(0, words.size + 1, n_words)), (n, n_terms)
+    )
+    counts.sum_duplicates()
+    return counts
+
+
+def short_words(n: int, seed: int, n_words: int, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return documents, int32 (n, n_words), and classes: words are one class's, three in ten any class's."""
+    n_terms = N_TERMS
     rng = np.random.default_rng(seed)
     tilts = np.exp(rng.normal(0, 0.7, (n_classes, n_terms)))
     tilts[:, :200] = 1  # the most frequent words say nothing
@@ -49,11 +66,7 @@ def short_documents(n: int, seed: int = 0, n_words: int = 60, n_classes: int = 4
     words = np.empty((n, n_words), dtype=np.int32)
     for c in range(n_classes):
         words[speaks == c] = np.searchsorted(shares[c], drawn[speaks == c]).clip(max=n_terms - 1)
-    counts = csr_matrix(
-        (np.ones(words.size, np.int32), words.ravel(), np.arange(0, words.size + 1, n_words)), (n, n_terms)
-    )
-    counts.sum_duplicates()
-    return counts, y
+    return words, y
 
 
 def _seconds(n: int) -> None:

@@ -26,6 +26,10 @@ MANY = 250
 UNEVEN = 1000
 # As MANY, for logistic regression: its steps are shared by all labels.
 MANY_LOGISTIC = 150
+# LIBLINEAR's descent in the dual is quicker than its primal Newton steps, which scikit-learn takes where documents are
+# more than features, for documents beyond MANY_DOCUMENTS and a C up to MODERATE (tests/benchmarks/solvers.py).
+MANY_DOCUMENTS = 30_000
+MODERATE = 3.0
 Solver = Literal["primal", "gram", "descent", "liblinear"]
 
 
@@ -51,6 +55,11 @@ def choose_logistic_solver(X: "np.ndarray | csr_matrix") -> Solver:
     n_values = np.count_nonzero(X) if isinstance(X, np.ndarray) else X.nnz
     is_worth = n_values >= LARGE and n_values > MANY_LOGISTIC * n_documents and n_documents <= MOST
     return "gram" if is_worth else "liblinear"
+
+
+def liblinear_dual(n_documents: int, C: float) -> "bool | Literal['auto']":
+    """Whether LIBLINEAR solves the linear SVM of sparse documents in the dual; "auto" leaves that to scikit-learn."""
+    return True if n_documents > MANY_DOCUMENTS and C <= MODERATE else "auto"
 
 
 def _uneven(X: "np.ndarray | csr_matrix") -> bool:

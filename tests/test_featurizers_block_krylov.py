@@ -1,0 +1,75 @@
+"""Randomised block Krylov method: against scipy's exact SVD, on spectra that fall and that end."""
+
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.sparse.linalg import svds
+
+from textbench.featurizers import _block_krylov, lsi
+from textbench.featurizers._block_krylov import leading_singular_vectors, n_basis, times_gram
+
+N_COMPONENTS = 6
+
+
+def documents(n: int = 900, n_terms: int = 400, seed: int = 0) -> sp.csr_matrix:
+    """Counts of documents of a few topics, whose words are Zipf's."""
+    rng = np.random.default_rng(seed)
+    topics = rng.dirichlet(0.3 / np.arange(1, n_terms + 1) ** 0.5, size=12)
+    rows = [rng.multinomial(40, topics[i % 12]) for i in range(n)]
+    return sp.csr_matrix(np.array(rows, dtype=np.float32))
+
+
+def test_singular_values_and_directions_are_nearly_those_of_the_exact_decomposition() -> None:
+    X = documents()
+    values, vectors = leading_singular_vectors(X, N_COMPONENTS, 0)
+    _, exact, rows = svds(X.astype(np.float64), k=N_COMPONENTS)
+    exact, rows = exact[::-1], rows[::-1]
+    assert (values <= exact * (1 + 1e-6)).all()
+    np.testing.assert_allclose(values, exact, rtol=1e-4)
+    cosines = np.linalg.svd(rows @ vectors, compute_uv=False)
+    assert cosines.min() > 0.999  # of the largest angle between both subspaces
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(N_COMPONENTS), atol=1e-6)
+
+
+def test_a_matrix_of_lower_rank_is_decomposed_exactly() -> None:
+    rng = np.random.default_rng(1)
+    X = sp.csr_matrix((rng.normal(size=(700, 4)) @ rng.normal(size=(4, 300))).astype(np.float32))
+    values, vectors = leading_singular_vectors(X, N_COMPONENTS, 0)
+    exact = np.linalg.svd(X.toarray().astype(np.float64), compute_uv=False)
+    np.testing.assert_allclose(values[:4], exact[:4], rtol=1e-5)
+    assert (values[4:] < 1e-3 * exact[0]).all()
+    assert np.isfinite(vectors).all()
+
+
+def test_three_passes_are_made_and_blocks_of_rows_change_nothing_but_rounding() -> None:
+    X, read = documents(), []
+
+    def counted(rows: sp.csr_matrix, block: np.ndarray) -> np.ndarray:
+        read.append(rows.shape[0])
+        return times_gram(rows, block)
+
+    with patch.object(_block_krylov, "times_gram", counted), patch.object(_block_krylov, "SAMPLE", 90):
+        whole = leading_singular_vectors(X, N_COMPONENTS, 0)
+    assert read == [90, 90, 900, 900, 900]
+    with patch.object(_block_krylov, "SAMPLE", 90), patch.object(_block_krylov, "ROWS", 70):
+        blocks = leading_singular_vectors(X, N_COMPONENTS, 0)
+    np.testing.assert_allclose(blocks[0], whole[0], rtol=1e-5)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_equal_seeds_give_equal_bits(seed: int) -> None:
+    first, again = (leading_singular_vectors(documents(), N_COMPONENTS, seed) for _ in range(2))
+    assert first[0].tobytes() == again[0].tobytes()
+    assert first[1].tobytes() == again[1].tobytes()
+
+
+def test_lsi_of_many_documents_is_nearly_that_of_few() -> None:
+    X = documents()
+    exact = lsi.build(n_components=N_COMPONENTS, random_state=0).fit(X)
+    with patch.object(lsi, "LARGE", 1000):
+        assert min(X.shape) > n_basis(N_COMPONENTS)
+        randomised = lsi.build(n_components=N_COMPONENTS, random_state=0).fit(X)
+    np.testing.assert_allclose(randomised.singular_values_, exact.singular_values_, rtol=1e-3)
+    assert np.linalg.svd(randomised.components_ @ exact.components_.T, compute_uv=False).min() > 0.99
