@@ -1,9 +1,19 @@
 """Which solver fits a linear probe, by the size and the shape of the documents."""
 
 import numpy as np
+import pytest
 from scipy.sparse import csr_matrix, hstack, vstack
 
-from textbench.evaluation.probes.solvers.choice import MOST, choose_logistic_solver, choose_solver
+from textbench.evaluation.probes.catalogue import build_probe
+from textbench.evaluation.probes.solvers import choice
+from textbench.evaluation.probes.solvers.choice import (
+    MANY_DOCUMENTS,
+    MODERATE,
+    MOST,
+    choose_logistic_solver,
+    choose_solver,
+    liblinear_dual,
+)
 
 
 def test_each_solver_has_its_documents() -> None:
@@ -43,3 +53,18 @@ def test_logistic_regression_has_others() -> None:
     }
     for name, (X, expected) in answers.items():
         assert choose_logistic_solver(X) == expected, name
+
+
+def test_of_many_sparse_documents_the_dual_problem_is_solved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Up to a moderate C; both problems have the same solution."""
+    assert liblinear_dual(MANY_DOCUMENTS, 1.0) == liblinear_dual(MANY_DOCUMENTS + 1, MODERATE * 1.1) == "auto"
+    assert liblinear_dual(MANY_DOCUMENTS + 1, MODERATE) is True
+    rng = np.random.default_rng(0)
+    X = csr_matrix(rng.random((600, 100)) < 0.05, dtype=np.float32)
+    y = np.asarray(X[:, :10].sum(axis=1)).ravel() > 0.5
+    primal = build_probe("linear-svm", 0.3).fit(X, y.astype(int))
+    monkeypatch.setattr(choice, "MANY_DOCUMENTS", 100)
+    dual = build_probe("linear-svm", 0.3).fit(X, y.astype(int))
+    assert dual.converged_
+    assert (dual.coef_ != primal.coef_).any()
+    np.testing.assert_allclose(dual.coef_, primal.coef_, atol=0.02 * np.abs(primal.coef_).max())

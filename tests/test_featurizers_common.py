@@ -1,14 +1,16 @@
 """Every method of the folder featurizers keeps the contract on its first page, and what ours keep beyond it."""
 
 import functools
+import tracemalloc
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import sklearn
 
 from tests.small_model import small_params
-from textbench.featurizers._contract import CHECKS, Subject, dense
+from textbench.featurizers._contract import CHECKS, N_TERMS, Subject, dense
 from textbench.tasks import catalogue
 
 METHODS = catalogue.methods()
@@ -68,3 +70,22 @@ def test_impossible_counts_are_named(name: str, value: float | None, said: str) 
             made.output(made.fitted, sp.hstack([X, X[:, :1]], format="csr"))
         X.data[7] = value
         made.fit(made.build(), X)
+
+
+@pytest.mark.parametrize("name", [n for n, e in METHODS.items() if "megabytes" not in e.bound])
+@pytest.mark.filterwarnings("ignore")
+def test_memory_grows_as_documents_do_or_is_forecast(name: str) -> None:
+    """From 200 to 400 and from 400 to 800: a matrix of documents by documents would take four times as much more."""
+    made, rng = subject(name), np.random.default_rng(0)
+    ids = [rng.integers(0, N_TERMS, size=rng.integers(5, 20)).astype(np.int32) for _ in range(800)]
+    peaks = []
+    for n in (200, 200, 400, 800):  # the first time imports and compiles
+        X, y = made.read(ids[:n]), np.arange(n) % 3
+        tracemalloc.start()
+        method = made.fit(made.build(), X, y)
+        with sklearn.config_context(working_memory=1):  # MB, of what scikit-learn does in blocks
+            (method.decision_function if made.is_classifier else method.transform)(X)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    _, first, second, third = peaks
+    assert third - second < 2.6 * max(second - first, 0) + 300_000

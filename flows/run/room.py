@@ -19,11 +19,11 @@ def require_room(store: Store, cells: Sequence[Cell], memory_limit: float | None
 
     there_is = min(memory_limit or float("inf"), psutil.virtual_memory().total / 1e6)
     for cell in cells:
-        if not store.has(cell.references["ingest"]):
+        corpus, asked = cell.references["ingest"], cell.references["tune"].params
+        known = identity(store.open(corpus)) if store.has(corpus) else None
+        if known is None:
             continue
-        known = identity(store.open(cell.references["ingest"]))
-        asked = cell.references["tune"].params
-        needed = megabytes(asked["method"], asked["fixed"], known["n_train"] if known else 0)
+        needed = megabytes(asked["method"], asked["fixed"], known["n_train"])
         if needed > there_is:
             raise InputError(
                 f"{cell.method} would need about {needed:,.0f} MB for the {known['n_train']:,} training documents "
