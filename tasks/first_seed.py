@@ -30,12 +30,12 @@ def stands_for(job: "Job", asked: Mapping[str, Any]) -> bool:
 
     if asked["seed"] == FIRST or asked["trials"] or asked["search_seconds"]:
         return False
+    if labelled(job)[0].shape[0] <= LARGE:
+        return False
     parts = joined.entries(catalogue.method(asked["method"]), asked["fixed"])
     if any(part.is_seeded or {"word_vectors", "token_topics"} & set(part.needs) for part in parts):
         return False
-    if asked["probe"] is not None and probe_class(asked["probe"]).DRAWS:
-        return False
-    return bool(labelled(job)[0].shape[0] > LARGE)
+    return asked["probe"] is None or not probe_class(asked["probe"]).DRAWS
 
 
 def choice(job: "Job") -> Reference:

@@ -50,7 +50,8 @@ class Desk:
         """Return a job that writes to the folder `name`."""
         (self.folder / name).mkdir()
         store: Any = SimpleNamespace(open=lambda reference: opened[getattr(reference, "stage", reference)])
-        references: Any = {known: known for known in opened}
+        choice = Reference("choice", "made:up", {"seed": 5, "trials": 0, "search_seconds": None})
+        references: Any = {known: known for known in opened} | {"choice": choice}
         return Job(params, references, self.folder / name, store)
 
     def artifact(self, name: str) -> Artifact:
