@@ -35,8 +35,9 @@ SEARCH_SPACE: dict[str, BaseDistribution] = {
 SEED = 0
 TOLERANCE = 1e-3
 MAX_ITER = 2_000
-# Beyond so many weights all classes are solved together, with the same stopping rule (`_dual_descent.py`).
+# Beyond so many weights all classes are solved together (`_dual_descent.py`), by the same rule with this tolerance.
 LARGE = 20_000_000
+LARGE_TOLERANCE = 1e-2
 
 
 class NBSVM(LinearCountClassifier):
@@ -84,7 +85,7 @@ class NBSVM(LinearCountClassifier):
         from textbench.featurizers._dual_descent import solve_scaled  # it loads numba, which takes a second
 
         ratios = np.array([log_count_ratios(weights, one, self.alpha) for one in positive])
-        scaled, intercept = solve_scaled(weights, positive, ratios, self.C, TOLERANCE, MAX_ITER)
+        scaled, intercept = solve_scaled(weights, positive, ratios, self.C, LARGE_TOLERANCE, MAX_ITER)
         w = np.divide(scaled, ratios, out=np.zeros_like(scaled), where=ratios != 0)
         mean = np.abs(w).mean(axis=1, keepdims=True)
         return (1 - self.beta) * mean * ratios + self.beta * scaled, intercept
@@ -109,7 +110,8 @@ def log_count_ratios(weights: sp.csr_matrix, positive: np.ndarray, alpha: float)
     of documents with term t among the positive and the other ones.
     """
     n_with_term = np.bincount(weights.indices, minlength=weights.shape[1])
-    p = alpha + np.bincount(weights[positive].indices, minlength=weights.shape[1])
+    of_positive = weights.indices[np.repeat(positive, np.diff(weights.indptr))]
+    p = alpha + np.bincount(of_positive, minlength=weights.shape[1])
     q = 2 * alpha + n_with_term - p
     return np.log(p / p.sum()) - np.log(q / q.sum())
 

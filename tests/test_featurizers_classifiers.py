@@ -179,6 +179,7 @@ def test_nb_svm_of_many_weights_is_that_of_few(n_classes: int, monkeypatch: pyte
     monkeypatch.setattr(nb_svm, "TOLERANCE", 1e-6)
     few = nb_svm.build(beta=0.7).fit(X, y)
     monkeypatch.setattr(nb_svm, "LARGE", 0)
+    monkeypatch.setattr(nb_svm, "LARGE_TOLERANCE", 1e-6)
     many, again = (nb_svm.build(beta=0.7).fit(X, y) for _ in range(2))
     np.testing.assert_allclose(many.coef_, few.coef_, atol=2e-5)
     np.testing.assert_allclose(many.intercept_, few.intercept_, atol=2e-5)
