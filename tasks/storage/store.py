@@ -49,7 +49,6 @@ ASIDE = "damaged"
 # Of a computation's linear algebra: two add in another order, and an artifact's bits would depend on the machine's
 # cores. The probes' last digits do, and with them the fifth of a macro-F1.
 THREADS = 1
-COSTS = ("seconds", "cpu_seconds", "peak_mb")
 WARM_SECONDS = 20.0  # beyond which the first time in a process is hardly dearer than the second
 
 
@@ -99,7 +98,7 @@ class Job:
     """One computation: its parameters, its inputs opened on demand, and the folder to write the result to.
 
     `zero_rows` says for each matrix that was saved how many of its rows hold nothing but zeros, `parts` the wall-clock
-    seconds of the parts that were timed, `taken` what the meta.json of an artifact says whose files were taken.
+    seconds of the parts that were timed, `taken` what meta.json is to say of another artifact whose files were taken.
     """
 
     params: dict[str, Any]
@@ -122,16 +121,11 @@ class Job:
         return self.store.open(self.inputs[name])
 
     def take(self, artifact: Artifact) -> None:
-        """Write the files of an artifact that is the same by definition; meta.json has its costs, `same_as` its key.
-
-        So what a result took is said of all that are the same, whichever was computed.
-        """
-        meta = artifact.meta
-        for name in meta["files"]:
+        """Write another artifact's files, the same by definition: meta.json has its costs, and its key as `same_as`."""
+        for name in (meta := artifact.meta)["files"]:
             shutil.copyfile(artifact.folder / name, self.folder / name)
-        self.zero_rows.update(meta["zero_rows"])
-        self.parts.update(meta["parts"])
-        self.taken.update({name: meta[name] for name in COSTS}, same_as=meta.get("same_as", meta["key"]))
+        told = {name: meta[name] for name in ("zero_rows", "parts", "seconds", "cpu_seconds", "peak_mb")}
+        self.taken.update(told, same_as=meta.get("same_as", meta["key"]))
 
     def save_array(self, name: str, array: "np.ndarray") -> None:
         """Write `<name>.npy`. Raises OSError where it cannot be written; a short write means a full disk."""
