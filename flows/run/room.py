@@ -8,16 +8,18 @@ from textbench.tasks import InputError, catalogue, featurize, joined, word_vecto
 from textbench.tasks.corpus import identity
 from textbench.tasks.storage.store import Store
 
+SHARE = 0.8  # of the machine's memory: documents, the process and the system need some too
+
 
 def require_room(store: Store, cells: Sequence[Cell], memory_limit: float | None) -> None:
-    """Refuse methods whose own forecast, `megabytes`, is above the limit, in megabytes, or the machine's memory.
+    """Refuse methods whose own forecast, `megabytes`, is above the limit, in megabytes, or SHARE of the memory.
 
     Data that is not stored here is not known, and refuses nothing. Of parameters that are searched the default counts.
     Raises InputError naming the method, the data, what it would need and what there is.
     """
     import psutil
 
-    there_is = min(memory_limit or float("inf"), psutil.virtual_memory().total / 1e6)
+    there_is = min(memory_limit or float("inf"), SHARE * psutil.virtual_memory().total / 1e6)
     for cell in cells:
         corpus, asked = cell.references["ingest"], cell.references["tune"].params
         known = identity(store.open(corpus)) if store.has(corpus) else None
