@@ -20,13 +20,14 @@ def require_room(store: Store, cells: Sequence[Cell], memory_limit: float | None
     import psutil
 
     there_is = min(memory_limit or float("inf"), SHARE * psutil.virtual_memory().total / 1e6)
-    for cell in cells:
+    for cell in {(cell.references["ingest"].key, cell.method): cell for cell in cells}.values():
         corpus, asked = cell.references["ingest"], cell.references["tune"].params
-        known = identity(store.open(corpus)) if store.has(corpus) else None
-        if known is None:
+        method, params = asked["method"], asked.get("fixed") or {}
+        if not megabytes(method, params, 1) or not store.has(corpus):
             continue
-        needed = megabytes(asked["method"], asked["fixed"], known["n_train"])
-        if needed > there_is:
+        known = identity(store.open(corpus))
+        needed = megabytes(method, params, known["n_train"]) if known else 0.0
+        if known and needed > there_is:
             raise InputError(
                 f"{cell.method} would need about {needed:,.0f} MB for the {known['n_train']:,} training documents "
                 f"of {cell.dataset}, and has {there_is:,.0f}: choose smaller parameters or fewer documents"
