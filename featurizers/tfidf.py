@@ -15,6 +15,7 @@ from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.utils.validation import check_is_fitted
 
 from textbench.featurizers._parameters import check_parameters
+from textbench.featurizers._weights import are_many, document_frequency, weigh
 from textbench.featurizers.counts import validated_counts
 
 INPUT = "counts"
@@ -53,12 +54,23 @@ class TfIdf(TfidfTransformer):
         """Learn `idf_` from X, csr (n_documents, n_terms)."""
         check_parameters(self, ACCEPTS)
         with np.errstate(divide="ignore"):
-            super().fit(validated_counts(self, X, reset=True))
+            if are_many(X):
+                validated_counts(self, X[:1], reset=True)
+                smooth = float(self.smooth_idf)
+                self.idf_ = np.log((X.shape[0] + smooth) / (document_frequency(X) + smooth)) + 1.0
+            else:
+                super().fit(validated_counts(self, X, reset=True))
         self.idf_[np.isinf(self.idf_)] = 0.0
         return self
 
     def transform(self, X: sp.csr_matrix) -> sp.csr_matrix:
         """Return the weights: csr float32, (n_documents, n_terms)."""
+        if are_many(X):
+            validated_counts(self, X[:1], reset=False)
+            tf = np.arange(X.data.max() + 1, dtype=np.float64)
+            if self.sublinear_tf:
+                tf[1:] = np.log(tf[1:]) + 1.0
+            return weigh(X, tf, self.idf_, self.norm)
         return super().transform(validated_counts(self, X, reset=False), copy=False).astype(np.float32)
 
     def to_arrays(self) -> dict[str, Any]:

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.feature_extraction.text import TfidfTransformer
 
-from textbench.featurizers import binary, counts, frequency, tfidf, tfidf_log2
+from textbench.featurizers import _weights, binary, counts, frequency, tfidf, tfidf_log2
 
 # Three documents over four terms; the third term is in none of them, the second document is empty but for
 # term 0.
@@ -95,3 +96,28 @@ def test_scaling_a_document_leaves_length_free_weights_alone() -> None:
     for method in (binary.build(), frequency.build(), tfidf_log2.build(), tfidf.build(sublinear_tf=False)):
         once, thrice = (method.fit_transform(sp.csr_matrix(c)).toarray() for c in (C, 3 * C))
         np.testing.assert_allclose(once, thrice, rtol=1e-6)
+
+
+@pytest.mark.parametrize("norm", ["l2", "l1", None])
+@pytest.mark.parametrize("sublinear_tf", [True, False])
+@pytest.mark.parametrize("smooth_idf", [True, False])
+def test_tfidf_of_many_counts_has_the_bits_of_scikit_learns(
+    norm: str | None, sublinear_tf: bool, smooth_idf: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(0)
+    X, new = (sp.csr_matrix(rng.poisson(0.7, (300, 80)).astype(np.int32) ** 3) for _ in range(2))
+    before = X.copy()
+    options = {"norm": norm, "sublinear_tf": sublinear_tf, "smooth_idf": smooth_idf}
+    monkeypatch.setattr(_weights, "MANY", 0)
+    weigh = tfidf.build(**options)
+    found = weigh.fit_transform(X), weigh.transform(new)
+    assert all(
+        np.array_equal(getattr(X, name), getattr(before, name)) for name in ("indptr", "indices", "data")
+    )
+    theirs = TfidfTransformer(**options)
+    expected = theirs.fit_transform(X.astype(float)), theirs.transform(new.astype(float))
+    for mine, other in zip(found, expected, strict=True):
+        for name in ("indptr", "indices", "data"):
+            np.testing.assert_array_equal(getattr(mine, name), getattr(other.astype(np.float32), name))
+    with pytest.raises(ValueError, match="features"):
+        weigh.transform(new[:, :70])
