@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING, Any
 from textbench.tasks.storage.recipe import Reference, refer
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor, Future
+
     import pyarrow
 
-    from textbench.tasks.storage.store import Artifact, Job
-    from textbench.tasks.tokens import TokenRule, Vectors
+    from textbench.tasks.storage.store import Job
+    from textbench.tasks.tokens import TokenRule
+    from textbench.tasks.vectors_of_columns import LearnedBlocks
 
+PARTS = ("train", "test")
 MANY_BYTES = 2**20  # of both parts' files; fewer are read sooner than the kernel is loaded
 BLOCK_DOCUMENTS = 2048
 BUFFER_BYTES = 2**20
@@ -35,42 +39,78 @@ def leave_alone(job: "Job") -> None:
 
 
 def compute(job: "Job") -> None:
-    """Tokenise both parts under the rule; the vocabulary comes from training texts, or from both if transductive."""
+    """Tokenise both parts under the rule; the vocabulary comes from training texts, or from both if transductive.
+
+    Many texts are read as bytes and written by blocks where the rule allows it, others are strings and arrays. Which
+    way does not matter to any bit.
+    """
     from textbench.tasks.tokens import TokenRule
 
-    rule = TokenRule(**job.params["rule"])
-    vectors = vectors_of(
-        job.open("corpus"), rule, transductive=job.params["transductive"], n_threads=job.store.workers
-    )
-    for part in ("train", "test"):
+    rule, transductive = TokenRule(**job.params["rule"]), job.params["transductive"]
+    paths = [job.open("corpus").folder / f"{part}.parquet" for part in PARTS]
+    if sum(path.stat().st_size for path in paths) >= MANY_BYTES:
+        from textbench.tasks.token_bytes import characters
+
+        if (known := characters(rule)) is not None:
+            from textbench.tasks.vectors_of_columns import learn_blocks
+
+            train, test = map(_blocks, paths)
+            workers = job.store.workers
+            learned = learn_blocks(train, test, rule, known, transductive=transductive, n_threads=workers)
+            _save_blocks(job, learned)
+            return
+    _save(job, rule, paths, transductive=transductive)
+
+
+def _save(job: "Job", rule: "TokenRule", paths: "list[Path]", *, transductive: bool) -> None:
+    import pyarrow.parquet
+
+    from textbench.tasks.tokens import vectorize
+
+    train, test = (pyarrow.parquet.read_table(path, columns=["text"])["text"].to_pylist() for path in paths)
+    vectors = vectorize(train, test, rule, transductive=transductive)
+    for part in PARTS:
         job.save_array(f"{part}_ids", getattr(vectors, f"{part}_ids"))
         job.save_array(f"{part}_offsets", getattr(vectors, f"{part}_offsets"))
         job.save_matrix(f"{part}_counts", getattr(vectors, f"{part}_counts"))
     job.save_json("terms", vectors.terms)
 
 
-def vectors_of(corpus: "Artifact", rule: "TokenRule", *, transductive: bool, n_threads: int = 1) -> "Vectors":
-    """Return the vectors of a stored corpus: many texts are read as bytes where the rule allows it, others as strings.
+def _save_blocks(job: "Job", learned: "LearnedBlocks") -> None:
+    from concurrent.futures import ThreadPoolExecutor
 
-    Which way does not matter to any number.
-    """
-    import pyarrow.parquet
+    with ThreadPoolExecutor(1) as writer:  # puts one part's counts together while the other's are counted
+        for written in [_save_part(job, learned, part, writer) for part in PARTS]:
+            written.result()
+    job.save_json("terms", learned.terms)
 
-    from textbench.tasks.tokens import vectorize
 
-    paths = [corpus.folder / f"{part}.parquet" for part in ("train", "test")]
-    if sum(path.stat().st_size for path in paths) >= MANY_BYTES:
-        from textbench.tasks.token_bytes import characters
-        from textbench.tasks.vectors_of_columns import vectorize_blocks
+def _save_part(job: "Job", learned: "LearnedBlocks", part: str, writer: "Executor") -> "Future[None]":
+    """Write a part's ids and offsets, and its counts by the writer."""
+    import numpy as np
 
-        known = characters(rule)
-        if known is not None:
-            train, test = map(_blocks, paths)
-            return vectorize_blocks(train, test, rule, known, transductive=transductive, n_threads=n_threads)
-    train_texts, test_texts = (
-        pyarrow.parquet.read_table(path, columns=["text"])["text"].to_pylist() for path in paths
-    )
-    return vectorize(train_texts, test_texts, rule, transductive=transductive)
+    from textbench.tasks.storage.blocks import ArrayFile, write_csr
+
+    lengths, sizes = [np.zeros(1, dtype=np.int64)], [np.zeros(1, dtype=np.int64)]
+    raw = [job.folder / f"{part}_{name}.raw" for name in ("indices", "data")]
+    # As scipy chooses.
+    index = np.int32 if learned.n_entries(part) <= np.iinfo(np.int32).max else np.int64
+    with (
+        ArrayFile(job.folder / f"{part}_ids.npy", np.int32) as ids,
+        ArrayFile(raw[0], index) as indices,
+        ArrayFile(raw[1], np.int32) as data,
+    ):
+        for block in learned.counted(part):
+            ids.append(block.ids)
+            indices.append(block.indices)
+            data.append(block.data)
+            lengths.append(block.lengths)
+            sizes.append(block.sizes)
+    job.save_array(f"{part}_offsets", np.cumsum(np.concatenate(lengths)))
+    rows = np.concatenate(sizes)
+    job.zero_rows[f"{part}_counts"] = int(np.count_nonzero(rows[1:] == 0))
+    shape, indptr = (len(rows) - 1, len(learned.terms)), np.cumsum(rows).astype(index)
+    return writer.submit(write_csr, job.folder / f"{part}_counts.npz", shape, raw[0], indptr, raw[1])
 
 
 def _blocks(path: "Path") -> "Iterator[pyarrow.Array]":

@@ -5,19 +5,21 @@ from collections.abc import Iterator
 from dataclasses import asdict, replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
 
 from textbench.tasks import InputError, ingest
 from textbench.tasks import vectorize as vectorize_stage
 from textbench.tasks.storage.store import Store
 from textbench.tasks.token_bytes import PATTERNS, Vocabulary, characters
 from textbench.tasks.tokens import RULES, TokenRule, Vectors, vectorize
-from textbench.tasks.vectors_of_columns import vectorize_blocks
+from textbench.tasks.vectors_of_columns import learn_blocks
 
 RULES_READ = {name: rule for name, rule in RULES.items() if rule.pattern in PATTERNS}
 LETTERS = "aAzZ09_ -'.!\0\x7f\x80éÉßİıΣσςKſ字𝒜𐐀\u0301\u00ad\u2028\n\t"
@@ -67,6 +69,24 @@ def _blocks(texts: list[str], size: int) -> Iterator[pa.Array]:
         yield pa.array(texts[start : start + size], pa.string())
 
 
+def _vectorize_blocks(*blocks: Iterator[pa.Array], rule: TokenRule, **options: Any) -> Vectors:
+    known = characters(rule)
+    assert known is not None
+    learned, parts = learn_blocks(*blocks, rule, known, **options), {}
+    for part in ("train", "test"):
+        counted = list(learned.counted(part))
+        ids, lengths, indices, data, sizes = (
+            np.concatenate([np.zeros(0, dtype=kind), *(block[i] for block in counted)])
+            for i, kind in enumerate((np.int32, np.int64, np.int32, np.int32, np.int64))
+        )
+        shape = len(lengths), len(learned.terms)
+        counts = csr_matrix((data, indices, np.concatenate([[0], np.cumsum(sizes)])), shape=shape)
+        assert counts.has_canonical_format
+        parts |= {f"{part}_ids": ids, f"{part}_counts": counts}
+        parts[f"{part}_offsets"] = np.concatenate([[0], np.cumsum(lengths)])
+    return Vectors(**parts, terms=learned.terms)
+
+
 def _check_same(found: Vectors, expected: Vectors) -> None:
     assert found.terms == expected.terms
     for part in ("train", "test"):
@@ -94,18 +114,15 @@ def _check_same(found: Vectors, expected: Vectors) -> None:
 def test_blocks_give_what_texts_give(
     train: list[str], test: list[str], rule: TokenRule, transductive: bool, n_threads: int
 ) -> None:
-    known = characters(rule)
-    assert known is not None
     blocks = _blocks(train, 2), _blocks(test, 2)
+    options = {"rule": rule, "transductive": transductive, "n_threads": n_threads}
     try:
         expected = vectorize(train, test, rule, transductive=transductive)
     except InputError as error:
         with pytest.raises(InputError, match=re.escape(str(error))):
-            vectorize_blocks(*blocks, rule, known, transductive=transductive, n_threads=n_threads)
+            _vectorize_blocks(*blocks, **options)
         return
-    _check_same(
-        vectorize_blocks(*blocks, rule, known, transductive=transductive, n_threads=n_threads), expected
-    )
+    _check_same(_vectorize_blocks(*blocks, **options), expected)
 
 
 def test_a_rule_that_bytes_cannot_follow_is_left_to_the_regular_expression() -> None:
