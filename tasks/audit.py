@@ -1,22 +1,27 @@
 """Audit of a corpus: what in its documents and labels limits or flatters every method alike.
 
 Empty texts, identical texts inside a part and across the split, identical texts under different labels, test
-classes without a training document, and the best scores that these leave possible.
+classes without a training document, and the best scores that these leave possible. Texts are told apart by hashes of
+128 bits, of which two among a million million are equal by chance once in 10^14 corpora, so that a text is in memory
+only while it is read.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Hashable, Iterable
-from typing import TYPE_CHECKING, Any
+import hashlib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from textbench.tasks.corpus import Corpus
+from textbench.tasks.corpus import Corpus, read_targets, read_texts
 from textbench.tasks.storage.recipe import Reference, refer
 
 if TYPE_CHECKING:
     from textbench.tasks.storage.store import Job
+
+BLOCK_DOCUMENTS = 2048
+HASH_BYTES = 16
 
 
 def reference(corpus: Reference) -> Reference:
@@ -24,14 +29,45 @@ def reference(corpus: Reference) -> Reference:
     return refer("textbench.tasks.audit:compute", {}, {"corpus": corpus})
 
 
+class AuditedPart(NamedTuple):
+    """The documents of a part.
+
+    hashes: uint64 (n_documents, 2), of their texts. n_empty: how many are of spaces alone. targets: as in `Corpus`.
+    """
+
+    hashes: np.ndarray
+    n_empty: int
+    targets: Any
+
+
 def compute(job: Job) -> None:
     """Audit the stored corpus."""
-    from textbench.tasks.corpus import read_corpus
+    corpus = job.open("corpus")
+    train, test = (
+        part_of(read_texts(corpus, part), read_targets(corpus, part)) for part in ("train", "test")
+    )
+    job.save_json("audit", audit_parts(train, test, corpus.json("corpus")["target_names"]))
 
-    job.save_json("audit", audit(read_corpus(job.open("corpus"))))
+
+def part_of(texts: Iterable[str], targets: Any) -> AuditedPart:
+    """Return what the audit reads of the documents of a part."""
+    hashes, n_empty = bytearray(), 0
+    for text in texts:
+        hashes += hashlib.blake2b(text.encode(), digest_size=HASH_BYTES).digest()
+        n_empty += not text or text.isspace()
+    return AuditedPart(np.frombuffer(hashes, dtype=np.uint64).reshape(-1, 2), n_empty, targets)
 
 
 def audit(corpus: Corpus) -> dict[str, Any]:
+    """Return the findings (`audit_parts`) of a corpus in memory."""
+    return audit_parts(
+        part_of(corpus.train_texts, corpus.train_targets),
+        part_of(corpus.test_texts, corpus.test_targets),
+        corpus.target_names,
+    )
+
+
+def audit_parts(train: AuditedPart, test: AuditedPart, target_names: list[str]) -> dict[str, Any]:
     """Return the findings as JSON values; texts are identical when they are equal character by character.
 
     - `documents`, `empty_texts`: numbers of documents in `train` and `test`, and of those of spaces alone.
@@ -50,45 +86,69 @@ def audit(corpus: Corpus) -> dict[str, Any]:
     - `labels_per_document`: mean over `train` and over `test`.
     - `unlabelled`: documents without any label in `train` and `test`.
     """
-    train, test = _answers(corpus.train_targets), _answers(corpus.test_targets)
-    trained, tested = _classes(corpus.train_targets), _classes(corpus.test_targets)
+    texts, answers = _numbers(train, test), _answers(train.targets, test.targets)
+    trained, tested = _classes(train.targets), _classes(test.targets)
     return {
-        "documents": {"train": len(corpus.train_texts), "test": len(corpus.test_texts)},
+        "documents": {"train": len(train.hashes), "test": len(test.hashes)},
         "classes": {"train": len(trained), "test": len(tested), "both": len(trained & tested)},
-        **_several(corpus),
-        "empty_texts": {"train": _empty(corpus.train_texts), "test": _empty(corpus.test_texts)},
+        **_several(train, test),
+        "empty_texts": {"train": train.n_empty, "test": test.n_empty},
         "duplicates": {
-            "train": _repeats(corpus.train_texts),
-            "test": _repeats(corpus.test_texts),
-            **_across(corpus, train, test),
+            **{part: len(numbers) - len(np.unique(numbers)) for part, numbers in texts.items()},
+            **_across(texts, answers),
         },
-        "conflicts": _conflicts(corpus, train, test),
+        "conflicts": _conflicts(texts, answers),
         "untrained": {
-            "documents": _untrained(corpus.test_targets, tested - trained),
-            "classes": [corpus.target_names[target] for target in sorted(tested - trained)],
+            "documents": _untrained(test.targets, tested - trained),
+            "classes": [target_names[target] for target in sorted(tested - trained)],
         },
-        "ceilings": _ceilings(corpus),
+        "ceilings": _ceilings(train, test, texts["test"]),
     }
 
 
-def _answers(targets: Any) -> list[Hashable]:
-    """Return what a document is labelled with, comparable: its class, or the set of its labels."""
-    if targets.ndim == 1:
-        return targets.tolist()
-    return [frozenset(np.flatnonzero(row).tolist()) for row in targets.toarray()]
+def _numbers(train: AuditedPart, test: AuditedPart) -> dict[str, np.ndarray]:
+    """Return a number of each text of both parts, int64 (n_documents,), the same for the same texts."""
+    high, low = np.concatenate([train.hashes, test.hashes]).T
+    order = np.lexsort((low, high))
+    high, low = high[order], low[order]
+    numbers = np.empty(len(order), dtype=np.int64)
+    numbers[order] = np.cumsum(np.concatenate([[False], (high[1:] != high[:-1]) | (low[1:] != low[:-1])]))
+    return dict(zip(("train", "test"), np.split(numbers, [len(train.hashes)]), strict=True))
+
+
+def _answers(train: Any, test: Any) -> dict[str, np.ndarray]:
+    """Return what each document is labelled with as a number: its class, or that of the set of its labels."""
+    if train.ndim == 1:
+        return {"train": train, "test": test}
+    sets: dict[bytes, int] = {}
+    return {
+        part: np.array(
+            [sets.setdefault(np.flatnonzero(row).tobytes(), len(sets)) for row in _rows(targets)],
+            dtype=np.int64,
+        )
+        for part, targets in (("train", train), ("test", test))
+    }
+
+
+def _rows(targets: Any) -> Iterable[np.ndarray]:
+    """Yield the rows of an indicator, few of them dense at once."""
+    for start in range(0, targets.shape[0], BLOCK_DOCUMENTS):
+        yield from targets[start : start + BLOCK_DOCUMENTS].toarray()
 
 
 def _classes(targets: Any) -> set[int]:
     """Return the classes that some document has."""
-    present = targets if targets.ndim == 1 else np.flatnonzero(targets.toarray().any(axis=0))
+    present = np.unique(targets) if targets.ndim == 1 else np.flatnonzero((targets != 0).sum(axis=0))
     return set(present.tolist())
 
 
-def _several(corpus: Corpus) -> dict[str, dict[str, Any]]:
-    parts: dict[str, Any] = {"train": corpus.train_targets, "test": corpus.test_targets}
-    if parts["train"].ndim == 1:
+def _several(train: AuditedPart, test: AuditedPart) -> dict[str, dict[str, Any]]:
+    if train.targets.ndim == 1:
         return {}
-    counts = {part: (targets.toarray() != 0).sum(axis=1) for part, targets in parts.items()}
+    counts = {
+        name: np.asarray((part.targets != 0).sum(axis=1)).ravel()
+        for name, part in (("train", train), ("test", test))
+    }
     return {
         "labels_per_document": {part: float(count.mean()) for part, count in counts.items()},
         "unlabelled": {part: int((count == 0).sum()) for part, count in counts.items()},
@@ -100,45 +160,32 @@ def _untrained(targets: Any, untrained: set[int]) -> int:
     classes = sorted(untrained)
     if targets.ndim == 1:
         return int(np.isin(targets, classes).sum())
-    return int(targets.toarray()[:, classes].any(axis=1).sum())
+    return int(np.count_nonzero((targets[:, classes] != 0).sum(axis=1)))
 
 
-def _empty(texts: list[str]) -> int:
-    return sum(not text.strip() for text in texts)
+def _across(texts: dict[str, np.ndarray], answers: dict[str, np.ndarray]) -> dict[str, int]:
+    is_known = np.isin(texts["test"], texts["train"])
+    n_answers = 1 + max(answer.max() for answer in answers.values())
+    train, test = (texts[part] * n_answers + answers[part] for part in ("train", "test"))
+    return {
+        "across": int(is_known.sum()),
+        "across_other_label": int((is_known & ~np.isin(test, train)).sum()),
+    }
 
 
-def _repeats(texts: list[str]) -> int:
-    return len(texts) - len(set(texts))
+def _conflicts(texts: dict[str, np.ndarray], answers: dict[str, np.ndarray]) -> dict[str, int]:
+    every = np.concatenate([texts["train"], texts["test"]])
+    n_answers = 1 + max(answer.max() for answer in answers.values())
+    pairs = np.unique(every * n_answers + np.concatenate([answers["train"], answers["test"]]))
+    is_conflicting = np.bincount(pairs // n_answers) > 1
+    return {"texts": int(is_conflicting.sum()), "documents": int(is_conflicting[every].sum())}
 
 
-def _across(corpus: Corpus, train: list[Hashable], test: list[Hashable]) -> dict[str, int]:
-    labels = _labels(zip(corpus.train_texts, train, strict=True))
-    known = [
-        answer in labels[text] for text, answer in zip(corpus.test_texts, test, strict=True) if text in labels
-    ]
-    return {"across": len(known), "across_other_label": known.count(False)}
-
-
-def _conflicts(corpus: Corpus, train: list[Hashable], test: list[Hashable]) -> dict[str, int]:
-    texts = corpus.train_texts + corpus.test_texts
-    labels = _labels(zip(texts, train + test, strict=True))
-    conflicting = {text for text, answers in labels.items() if len(answers) > 1}
-    return {"texts": len(conflicting), "documents": sum(text in conflicting for text in texts)}
-
-
-def _labels(documents: Iterable[tuple[str, Hashable]]) -> dict[str, set[Hashable]]:
-    """Return the labels, or sets of labels, that each text occurs under."""
-    labels = defaultdict(set)
-    for text, answer in documents:
-        labels[text].add(answer)
-    return dict(labels)
-
-
-def _ceilings(corpus: Corpus) -> dict[str, float]:
+def _ceilings(train: AuditedPart, test: AuditedPart, texts: np.ndarray) -> dict[str, float]:
     from textbench.evaluation.metrics.ceilings import ceilings, multilabel_ceilings
 
-    group: dict[str, int] = {}
-    groups = np.array([group.setdefault(text, len(group)) for text in corpus.test_texts], dtype=np.int64)
-    if corpus.test_targets.ndim == 1:
-        return ceilings(corpus.train_targets, corpus.test_targets, groups)
-    return multilabel_ceilings(corpus.train_targets, corpus.test_targets, groups)
+    # Numbered by first occurrence: sums, and with them the last digit, go in the order of the documents.
+    _, first, place = np.unique(texts, return_index=True, return_inverse=True)
+    groups = np.argsort(np.argsort(first))[place]
+    bounds = ceilings if test.targets.ndim == 1 else multilabel_ceilings
+    return bounds(train.targets, test.targets, groups)

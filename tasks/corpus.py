@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from textbench.tasks import InputError
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
     from textbench.tasks.storage.store import Artifact, Job
 
+Texts: TypeAlias = "list[str] | pyarrow.Array | pyarrow.ChunkedArray"
+BLOCK_DOCUMENTS = 2048
+
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
@@ -23,20 +26,21 @@ class Corpus:
 
     `train_targets` and `test_targets` are `(n_documents,)` int64 positions in `target_names`, or, where a
     document has several labels, a csr indicator `(n_documents, n_labels)`. `notes` says what edition of the
-    data this is. `train_ids` and `test_ids` name the documents as their source does, where it does. `validation` has
-    the ascending positions, int64, of the training documents on which alone tuning is to be done, None where there are
-    none such. Raises InputError where texts and targets do not fit together.
+    data this is. `train_ids` and `test_ids` name the documents as their source does, where it does. Texts and ids are
+    lists of strings, or columns of Arrow. `validation` has the ascending positions, int64, of the training documents on
+    which alone tuning is to be done, None where there are none such. Raises InputError where texts and targets do not
+    fit together.
     """
 
-    train_texts: list[str]
+    train_texts: Texts
     train_targets: np.ndarray | csr_matrix
-    test_texts: list[str]
+    test_texts: Texts
     test_targets: np.ndarray | csr_matrix
     target_names: list[str]
     name: str
     notes: str
-    train_ids: list[str] | None = None
-    test_ids: list[str] | None = None
+    train_ids: Texts | None = None
+    test_ids: Texts | None = None
     validation: np.ndarray | None = None
 
     def __post_init__(self) -> None:
@@ -46,7 +50,7 @@ class Corpus:
             ("training", self.train_texts, self.train_targets, self.train_ids),
             ("test", self.test_texts, self.test_targets, self.test_ids),
         ):
-            if not texts:
+            if not len(texts):
                 raise InputError(f"data set {self.name}: it needs at least one {part} document, got none")
             if targets.shape[0] != len(texts):
                 raise InputError(
@@ -127,21 +131,30 @@ def documents_sha256(corpus: Corpus) -> str:
     """
     total = hashlib.sha256()
 
-    def add(*pieces: bytes) -> None:
-        total.update(len(pieces).to_bytes(8, "big"))
+    def add(n_pieces: int, pieces: Iterable[bytes]) -> None:
+        total.update(n_pieces.to_bytes(8, "big"))
         for piece in pieces:
-            total.update(len(piece).to_bytes(8, "big") + piece)
+            total.update(len(piece).to_bytes(8, "big"))
+            total.update(piece)
 
-    add(*(name.encode() for name in corpus.target_names))
+    add(len(corpus.target_names), _encoded(corpus.target_names))
     for texts, targets in (
         (corpus.train_texts, corpus.train_targets),
         (corpus.test_texts, corpus.test_targets),
     ):
-        add(*(text.encode() for text in texts))
-        add(*_target_bytes(targets))
+        add(len(texts), _encoded(texts))
+        pieces = _target_bytes(targets)
+        add(len(pieces), pieces)
     if corpus.validation is not None:
-        add(corpus.validation.astype("<i8").tobytes())
+        add(1, [corpus.validation.astype("<i8").tobytes()])
     return total.hexdigest()
+
+
+def _encoded(texts: Texts) -> Iterator[bytes]:
+    """Yield strings in UTF-8, of a column of Arrow some at a time."""
+    for start in range(0, len(texts), BLOCK_DOCUMENTS):
+        some = texts[start : start + BLOCK_DOCUMENTS]
+        yield from (text.encode() for text in (some if isinstance(some, list) else some.to_pylist()))
 
 
 def _target_bytes(targets: np.ndarray | csr_matrix) -> tuple[bytes, ...]:
@@ -155,7 +168,7 @@ def _target_bytes(targets: np.ndarray | csr_matrix) -> tuple[bytes, ...]:
     )
 
 
-def _columns(texts: list[str], targets: Any, ids: list[str] | None) -> dict[str, Any]:
+def _columns(texts: Texts, targets: Any, ids: Texts | None) -> dict[str, Any]:
     named = {} if ids is None else {"id": ids}
     return {"text": texts, "target": label_lists(targets) if targets.ndim == 2 else targets} | named
 
@@ -177,6 +190,15 @@ def read_corpus(corpus: Artifact) -> Corpus:
         test_ids=read_ids(corpus, "test"),
         validation=read_validation(corpus),
     )
+
+
+def read_texts(corpus: Artifact, part: str) -> Iterator[str]:
+    """Yield the texts of the stored "train" or "test" documents, few of them in memory."""
+    import pyarrow.parquet
+
+    with pyarrow.parquet.ParquetFile(corpus.folder / f"{part}.parquet") as file:
+        for batch in file.iter_batches(BLOCK_DOCUMENTS, columns=["text"]):
+            yield from batch.column(0).to_pylist()
 
 
 def read_ids(corpus: Artifact, part: str) -> list[str] | None:

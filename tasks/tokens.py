@@ -17,12 +17,13 @@ import numpy as np
 
 from textbench.tasks import InputError, ngrams
 from textbench.tasks.catalogue import nearest
+from textbench.tasks.corpus import read_texts
 from textbench.tasks.stopwords import STOP_LISTS, stop_words
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-    from textbench.tasks.corpus import Corpus
+    from textbench.tasks.storage.store import Artifact
 
 STEMMERS = ("none", "porter", "english")
 
@@ -112,17 +113,19 @@ def token_rule(name: str) -> TokenRule:
     return RULES[name]
 
 
-def check_tokens(name: str, corpus: Corpus, rule: TokenRule) -> None:
-    """Raise InputError where no text of a part of a corpus has a token under the rule."""
+def check_tokens(name: str, corpus: Artifact, rule: TokenRule) -> None:
+    """Raise InputError where no text of a part of a stored corpus has a token under the rule."""
     numbers = _Numbers(rule)
-    for part, texts in (("training", corpus.train_texts), ("test", corpus.test_texts)):
-        if not any(len(_encode([text], rule, numbers)[0]) for text in texts):
-            example = next((text for text in texts if text.strip()), "")
-            raise InputError(
-                f"{name}: none of the {len(texts)} {part} texts has a token under its rule "
-                f"(pattern {rule.pattern}, stop words {rule.stop_words}), got texts such as {example[:40]!r}; "
-                "--rule names another rule"
-            )
+    for kind, part in (("training", "train"), ("test", "test")):
+        if any(len(_encode([text], rule, numbers)[0]) for text in read_texts(corpus, part)):
+            continue
+        texts = list(read_texts(corpus, part))
+        example = next((text for text in texts if text.strip()), "")
+        raise InputError(
+            f"{name}: none of the {len(texts)} {kind} texts has a token under its rule "
+            f"(pattern {rule.pattern}, stop words {rule.stop_words}), got texts such as {example[:40]!r}; "
+            "--rule names another rule"
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,9 +1,12 @@
 """The audit: corpora worked by hand, and the figures of the data sets in the repository."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
 from textbench.tasks import catalogue
@@ -113,3 +116,41 @@ def test_data_sets_of_the_repository(name: str) -> None:
     # A class of fewer than ten training documents cannot fill a list of ten.
     n_relevant = np.bincount(corpus.train_targets)[corpus.test_targets]
     assert found["ceilings"]["precision_at_10"] == pytest.approx(np.minimum(n_relevant, 10).mean() / 10)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["one", "One", "", " \n", "\x1f", "é", "e"]), st.integers(0, 3)), min_size=2
+    ),
+    st.integers(1, 40),
+    st.booleans(),
+)
+def test_hashes_find_what_comparing_every_pair_finds(
+    documents: list[tuple[str, int]], cut: int, is_several: bool
+) -> None:
+    cut = min(cut, len(documents) - 1)
+    train, test = documents[:cut], documents[cut:]
+    corpus = _corpus(train, test)
+    if is_several:  # a label as the two bits of its number
+        bits = np.array([[0, 0, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0], [1, 1, 0, 0]], dtype=np.int8)
+        several = [csr_matrix(bits[targets]) for targets in (corpus.train_targets, corpus.test_targets)]
+        corpus = replace(corpus, train_targets=several[0], test_targets=several[1])
+    found = audit(corpus)
+    assert found["duplicates"] == {
+        **{
+            name: sum(part[i][0] in [text for text, _ in part[:i]] for i in range(len(part)))
+            for name, part in (("train", train), ("test", test))
+        },
+        "across": sum(any(text == other for other, _ in train) for text, _ in test),
+        "across_other_label": sum(
+            any(text == other for other, _ in train) and (text, label) not in train for text, label in test
+        ),
+    }
+    torn = [
+        text for text, label in documents if any(text == other and label != own for other, own in documents)
+    ]
+    assert found["conflicts"] == {"texts": len(set(torn)), "documents": len(torn)}
+    assert found["empty_texts"] == {
+        "train": sum(not text.strip() for text, _ in train),
+        "test": sum(not text.strip() for text, _ in test),
+    }

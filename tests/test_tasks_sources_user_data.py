@@ -3,6 +3,7 @@
 import csv
 import gzip
 import hashlib
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -21,7 +22,8 @@ from tests import own_documents
 from tests.own_documents import CSV, DOCUMENTS, TWO_PARTS, pairs, read, texts_of_jsonl
 from textbench.tasks import InputError
 from textbench.tasks.corpus import Corpus
-from textbench.tasks.sources.user_data import UserData, data_name, digest
+from textbench.tasks.sources import user_source
+from textbench.tasks.sources.user_data import UserData, data_name, digest, load_columns
 
 Write = Callable[..., Path]
 
@@ -302,3 +304,38 @@ def test_what_csv_writes_is_read_back(tmp_path: Path) -> None:
         )
     corpus = read(tmp_path / "a.csv")
     assert sorted(corpus.train_texts + corpus.test_texts) == sorted(texts)
+
+
+def _n_read() -> int:
+    """Bytes that this process has asked the system for."""
+    return int(Path("/proc/self/io").read_text().split()[1])
+
+
+def test_a_file_is_digested_once_and_read_once(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    rng = np.random.default_rng(0)
+    rows = [{"text": "".join(rng.choice([*letters], 300)), "label": letters[i % 2]} for i in range(5_000)]
+    parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "rows.parquet")
+    paths = [
+        write("rows.csv", "\n".join(["text,label", *(f"{row['text']},{row['label']}" for row in rows)])),
+        write("rows.jsonl", texts_of_jsonl(*rows)),
+        tmp_path / "rows.parquet",
+    ]
+    read(paths[0])  # what is imported on the way is
+    for path in paths:
+        os.utime(path, (1, 1))  # as of old: what was written a moment ago may be written again unseen
+        size, before = path.stat().st_size, _n_read()
+        sha256 = digest(path)
+        assert digest(path) == sha256 and size <= _n_read() - before < 1.1 * size
+        with monkeypatch.context() as patch:
+            patch.setattr(user_source.hashlib, "file_digest", lambda *_: pytest.fail("digested again"))
+            before = _n_read()
+            corpus = load_columns(UserData(str(path)), sha256)
+            assert _n_read() - before < 1.1 * size
+        assert len(corpus.train_texts) + len(corpus.test_texts) == len(rows)
+        before = _n_read()
+        user_source._known.clear()  # another process digests what it reads, on the way
+        load_columns(UserData(str(path)), sha256)
+        assert _n_read() - before < (2.2 if path.suffix == ".parquet" else 1.1) * size

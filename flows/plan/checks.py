@@ -10,11 +10,12 @@ from textbench.evaluation.metrics.single_label import Metric
 from textbench.featurizers._parameters import Rule
 from textbench.flows.plan.request import Request
 from textbench.tasks import InputError, catalogue, token_topics, word_vectors
+from textbench.tasks.corpus import read_validation
 from textbench.tasks.featurize import INPUTS, NEEDED, PREFIX, TOPICS_PREFIX
 from textbench.tasks.storage.definitions import PACKAGE
 
 if TYPE_CHECKING:
-    from textbench.tasks.corpus import Corpus
+    from textbench.tasks.storage.store import Artifact
 
 MAX_SEED = 2**32 - 1
 
@@ -150,16 +151,16 @@ def check_tuning_metric(metric: str | None, dataset: str, *, several_labels: boo
         raise InputError(_no_metric("tuning cannot go by", metric, dataset, several_labels, known))
 
 
-def check_validation(validation: Mapping[str, Any], dataset: str, corpus: "Corpus") -> None:
-    """Refuse another way to validate where the documents have validation documents among them.
+def check_validation(validation: Mapping[str, Any], dataset: str, corpus: "Artifact") -> None:
+    """Refuse another way to validate where the documents, a stored corpus, have validation documents among them.
 
     Raises InputError naming the option.
     """
     options = {"n_folds": "--folds", "held_out": "--held-out"}
     given = sorted(options.keys() & validation.keys())
-    if given and corpus.validation is not None:
+    if given and (rows := read_validation(corpus)) is not None:
         raise InputError(
-            f"{options[given[0]]}: {dataset} has {len(corpus.validation):,} validation documents of its own, on which "
+            f"{options[given[0]]}: {dataset} has {len(rows):,} validation documents of its own, on which "
             "tuning is done; leave the option out"
         )
 

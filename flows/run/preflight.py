@@ -12,7 +12,7 @@ from textbench.flows.plan.checks import check_shown_metric, check_tuning_metric,
 from textbench.flows.plan.request import FieldError, LabelBudgetRequest
 from textbench.flows.run.room import require_room
 from textbench.tasks import InputError, catalogue, collect, ingest, method_files, text_vectors
-from textbench.tasks.corpus import read_corpus, read_targets
+from textbench.tasks.corpus import read_targets
 from textbench.tasks.storage.recipe import Reference
 from textbench.tasks.storage.remote import Remote, check_databases
 from textbench.tasks.storage.store import STORE, Store
@@ -70,13 +70,13 @@ def require_data(
             ingest.ensure(store, corpus)
             if not (cell.request.own or cell.request.rule):
                 continue  # by its own rule a data set of the catalogue has tokens
-            found = read_corpus(store.open(corpus))
+            found = store.open(corpus)
         except OSError:
             continue  # not the documents' fault: the cells say so, each for itself
         if (rule := vectors.params["rule"]) is not None:
             check_tokens(cell.dataset, found, TokenRule(**rule))
         check_tuning_metric(
-            validation.get("metric"), cell.dataset, several_labels=found.train_targets.ndim == 2
+            validation.get("metric"), cell.dataset, several_labels=read_targets(found, "train").ndim == 2
         )
         check_validation(validation, cell.dataset, found)
     require_room(store, missing, memory_limit)

@@ -12,11 +12,12 @@ from __future__ import annotations
 import logging
 import re
 import unicodedata
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from textbench.tasks import InputError
+from textbench.tasks.sources.user_columns import StringColumn, split_arrays
 from textbench.tasks.sources.user_files import (
     PARTS,
     VALIDATION,
@@ -26,13 +27,22 @@ from textbench.tasks.sources.user_files import (
     reader_of,
     walk,
 )
-from textbench.tasks.sources.user_source import Columns, Source, check_encoding, named, of_folder, shown
+from textbench.tasks.sources.user_source import (
+    Columns,
+    Source,
+    check_encoding,
+    known_digest,
+    named,
+    of_folder,
+    shown,
+)
 from textbench.tasks.sources.user_source import digest as digest_of
 from textbench.tasks.sources.user_split import split_of
 from textbench.tasks.storage.recipe import Reference, refer
 
 if TYPE_CHECKING:
     import numpy as np
+    import pyarrow
     from scipy.sparse import csr_matrix
 
     from textbench.tasks.corpus import Corpus
@@ -165,7 +175,9 @@ def compute(job: Job) -> None:
 
     own = UserData(**job.params["own"])
     about = {"source": own.path, "sha256": {Path(own.path).name: job.params["digest"]}}
-    write_corpus(job, load(own, job.params["digest"]), about | {"licence": "the user's own", "citation": ""})
+    write_corpus(
+        job, load_columns(own, job.params["digest"]), about | {"licence": "the user's own", "citation": ""}
+    )
 
 
 def digest(path: str | Path) -> str:
@@ -189,8 +201,16 @@ def data_name(path: str | Path) -> str:
 
 
 def load(own: UserData, sha256: str | None = None) -> Corpus:
+    """Return the user's documents (`load_columns`), texts and ids as lists."""
+    corpus = load_columns(own, sha256)
+    names = ("train_texts", "test_texts", "train_ids", "test_ids")
+    return replace(corpus, **{name: getattr(corpus, name).to_pylist() for name in names})
+
+
+def load_columns(own: UserData, sha256: str | None = None) -> Corpus:
     """Return the user's documents; they keep their order inside each part, and `target_names` are sorted.
 
+    Texts and ids are columns of Arrow, into which they go as they are read.
     Every file is read once; with `sha256`, what was read must have this digest.
 
     Targets are int64, or, with a label separator or where any label is a list, a csr int8 indicator (n_documents,
@@ -214,16 +234,20 @@ def load(own: UserData, sha256: str | None = None) -> Corpus:
     learned = targets[train[~is_validation]]
     used = learned.indices if is_several else learned
     _check_classes(path, "the training documents", [names[i] for i in sorted(set(used.tolist()))])
+    is_test = np.zeros(len(documents.labels), dtype=bool)
+    is_test[test] = True
+    train_texts, test_texts = split_arrays(documents.texts, is_test)
+    train_ids, test_ids = split_arrays(documents.ids, is_test)
     return Corpus(
-        train_texts=[documents.texts[i] for i in train],
+        train_texts=train_texts,
         train_targets=targets[train],
-        test_texts=[documents.texts[i] for i in test],
+        test_texts=test_texts,
         test_targets=targets[test],
         target_names=names,
         name=own.name or data_name(path),
         notes=" ".join(filter(None, [f"Read from {named(path.name)}.", note, documents.note])),
-        train_ids=[documents.ids[i] for i in train],
-        test_ids=[documents.ids[i] for i in test],
+        train_ids=train_ids,
+        test_ids=test_ids,
         validation=np.flatnonzero(is_validation) if is_validation.any() else None,
     )
 
@@ -236,8 +260,8 @@ def _check_classes(path: Path, documents: str, names: list[str]) -> None:
 
 
 class _Documents(NamedTuple):
-    ids: list[str]
-    texts: list[str]
+    ids: list[pyarrow.Array]
+    texts: list[pyarrow.Array]
     labels: list[str | list[str]]
     parts: list[str | None]
     note: str
@@ -247,10 +271,12 @@ def _read(own: UserData, path: Path, sha256: str | None) -> _Documents:
     reader = reader_of(path)
     columns = Columns(own.text_column, own.label_column, own.split_column)
     separator = column_separator(own.separator)
-    source = Source(path, columns, separator, own.encoding)
     is_folder = reader is read_folder
+    is_known = not is_folder and sha256 is not None and known_digest(path) == sha256
+    source = Source(path, columns, separator, own.encoding, digested=not is_known)
     where = "the name of its folder" if is_folder else f"column {shown(own.label_column)}"
-    found: list[tuple[str, str, str | list[str], str | None]] = []
+    ids, texts, labels_of, parts = StringColumn(), StringColumn(), list[str | list[str]](), list[str | None]()
+    names: dict[str, str] = {}  # one string a class
     unlabelled: list[InputError] = []
     like_missing: list[str] = []
     for row in reader(source):
@@ -262,17 +288,22 @@ def _read(own: UserData, path: Path, sha256: str | None) -> _Documents:
         except _Unlabelled as error:
             unlabelled.append(error)
             labels = ""
-        found.append((row.id, text, labels, part))
+        ids.append(row.id)
+        texts.append(text)
+        labels_of.append(names.setdefault(labels, labels) if isinstance(labels, str) else labels)
+        parts.append(part)
+    ids.close()
+    texts.close()
     if sha256 is not None:
         _check_digest(source, sha256, is_folder)
     if unlabelled:
         rest = (
-            f"; {len(unlabelled):,} of {len(found):,} documents have no label" if len(unlabelled) > 1 else ""
+            f"; {len(unlabelled):,} of {len(parts):,} documents have no label" if len(unlabelled) > 1 else ""
         )
         raise InputError(f"{unlabelled[0]}{rest}")
-    if not found:
+    if not parts:
         raise InputError(f"{named(path)}: there must be documents of at least two classes, got none")
-    if is_folder and found[0][3] is not None and own.test_size is not None:
+    if is_folder and parts[0] is not None and own.test_size is not None:
         raise InputError(
             f"--test-size {own.test_size} is not for {named(path)}: its train and test are the split"
         )
@@ -280,8 +311,7 @@ def _read(own: UserData, path: Path, sha256: str | None) -> _Documents:
     if like_missing:
         note = f"Texts spelled like a missing value, kept: {len(like_missing):,}, first {like_missing[0]}."
         log.warning("%s", note)
-    ids, texts, labels_of, parts = (list(column) for column in zip(*found, strict=True))
-    return _Documents(ids, texts, labels_of, parts, note)
+    return _Documents(ids.arrays, texts.arrays, labels_of, parts, note)
 
 
 def _check_digest(source: Source, sha256: str, is_folder: bool) -> None:
@@ -290,7 +320,10 @@ def _check_digest(source: Source, sha256: str, is_folder: bool) -> None:
         for file in walk(source.path)[0]:  # such as lie beside the class folders
             if file not in source.digests:
                 source.read(file)
-    found = of_folder(source.path, source.digests) if is_folder else source.digests[source.path]
+    if is_folder:
+        found: str | None = of_folder(source.path, source.digests)
+    else:
+        found = source.digests[source.path] if source.digested else known_digest(source.path)
     if found != sha256:
         raise InputError(f"{named(source.path)} has changed while it was used; run the command again")
 

@@ -30,6 +30,7 @@ VALIDATION = ("validation", "valid", "val", "dev")  # names of the part on which
 # would swallow the rest of a file of any size as one document.
 FIELD_LIMIT = 100_000_000
 SHOWN_NAMES = 20
+BATCH_ROWS = 4096  # of Parquet, read at once
 SEPARATORS = (";", "\t", "|", ",")  # that a file with a single column may have
 
 
@@ -178,18 +179,21 @@ def _read_parquet(source: Source) -> Iterator[Row]:
     from pyarrow import parquet
 
     path, columns = source.path, source.columns
-    content = io.BytesIO(source.read(path))
+    source.digest()
+    n_read = 0
     try:
-        with readable(path), parquet.ParquetFile(content) as file:
+        with readable(path), parquet.ParquetFile(path) as file:
             _check_columns(named(path), columns, file.schema_arrow.names)
             _check_types(path, columns, file.schema_arrow)
-            table = file.read([name for name in columns if name is not None])
-            absent = [None] * table.num_rows
-            values = [absent if name is None else table[name].to_pylist() for name in columns]
+            wanted = [name for name in columns if name is not None]
+            for batch in file.iter_batches(BATCH_ROWS, columns=wanted):
+                absent = [None] * batch.num_rows
+                values = [absent if name is None else batch[name].to_pylist() for name in columns]
+                for number, row in enumerate(zip(*values, strict=True), n_read + 1):
+                    yield Row(f"{named(path)}, row {number}", str(number), *row)
+                n_read += batch.num_rows
     except (pa.ArrowException, UnicodeDecodeError, OverflowError) as error:
         raise InputError(f"{named(path)} must be a sound Parquet file, got: {shown(str(error))}") from error
-    for number, row in enumerate(zip(*values, strict=True), 1):
-        yield Row(f"{named(path)}, row {number}", str(number), *row)
 
 
 def _read_excel(source: Source) -> Iterator[Row]:

@@ -9,12 +9,11 @@ import os
 import re
 import time
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, BinaryIO, NamedTuple, TypeAlias, cast
 
 from textbench.tasks import InputError
 
@@ -23,6 +22,8 @@ UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 LINE_END = re.compile(r"\r\n|\r|\n")
 # A file as young as that may be written again without its time of change showing it.
 YOUNG_NS = 2_000_000_000
+BUFFER_BYTES = 2**20
+MAX_KNOWN = 8  # sources whose digests are remembered
 
 
 class Columns(NamedTuple):
@@ -38,7 +39,8 @@ class Source:
     """Where the documents are and how they are to be read; `digests` has the sha256 of every file read so far.
 
     `separator` parts the columns of a CSV or TSV file (None: the kind's own), `encoding` is that of text (None: UTF-8,
-    with or without a byte-order mark).
+    with or without a byte-order mark). Where the digest is known beforehand (`known_digest`), nothing need be
+    `digested`.
     """
 
     path: Path
@@ -46,22 +48,30 @@ class Source:
     separator: str | None = None
     encoding: str | None = None
     digests: dict[Path, str] = field(default_factory=dict)
+    digested: bool = True
 
     def read(self, path: Path) -> bytes:
         """Return the bytes of a file and note their sha256."""
         with readable(path):
             content = path.read_bytes()
-        self.digests[path] = hashlib.sha256(content).hexdigest()
+        if self.digested:
+            self.digests[path] = hashlib.sha256(content).hexdigest()
         return content
 
+    def digest(self) -> None:
+        """Note the sha256 of a file that is not read from its beginning to its end."""
+        if self.digested:
+            with readable(self.path), self.path.open("rb") as stream:
+                self.digests[self.path] = hashlib.file_digest(stream, "sha256").hexdigest()
+
     def lines(self) -> Iterator[str]:
-        """Yield the lines of the file with their line ends, unpacked where it is gzipped.
+        """Yield the lines of the file with their line ends, unpacked where it is gzipped, digested as they are read.
 
         Raises InputError for what is not text.
         """
-        path, content = self.path, self.read(self.path)
+        path = self.path
         try:
-            with readable(path), _unpacked(path, content) as stream:
+            with readable(path), _Digesting(path) as file, _unpacked(path, file) as stream:
                 text = io.TextIOWrapper(stream, encoding=self.encoding or "utf-8", newline="")
                 for number, line in enumerate(text, 1):
                     if "\0" in line:
@@ -70,16 +80,18 @@ class Source:
                             "of UTF-16 say so: --encoding utf-16-le"
                         )
                     yield line.removeprefix("\ufeff") if number == 1 else line
+                if self.digested:
+                    self.digests[path] = file.hexdigest()
         except UnicodeError as error:
             # The decoder works in blocks and knows neither line nor place, so they are looked up.
-            with readable(path), _unpacked(path, content) as stream:
+            with readable(path), path.open("rb") as whole, _unpacked(path, whole) as stream:
                 content = stream.read()
             raise _undecodable(named(path), content, self.encoding, str(error), by_line=True) from error
 
     def text(self, path: Path, *, by_line: bool = True) -> str:
         """Return a whole file as text, as `decoded` does."""
         content = self.read(path)
-        with readable(path), _unpacked(path, content) as stream:
+        with readable(path), _unpacked(path, io.BytesIO(content)) as stream:
             content = stream.read()
         return decoded(named(path), content, self.encoding, by_line=by_line)
 
@@ -129,6 +141,10 @@ def check_encoding(encoding: str) -> None:
         ) from error
 
 
+_States: TypeAlias = tuple[tuple[Path, tuple[int, int, int, bool]], ...]
+_known: dict[_States, dict[Path, str]] = {}  # what has been digested, by when it was changed
+
+
 def digest(path: Path, files: list[Path] | None) -> str:
     """Return the sha256 (64 hexadecimal digits) of a file's bytes, or of a folder's file names and their sha256.
 
@@ -136,9 +152,21 @@ def digest(path: Path, files: list[Path] | None) -> str:
     """
     with readable(path):
         states = tuple((file, _state(file)) for file in ([path] if files is None else files))
-    read = _digests if all(is_old for _, (*_, is_old) in states) else _digests.__wrapped__
-    found = read(states)
+    is_old = all(is_old for _, (*_, is_old) in states)
+    found = _known.get(states) if is_old else None
+    if found is None:
+        found = _digests(states)
+        if is_old:
+            _known[states] = found
+            for other in [*_known][:-MAX_KNOWN]:
+                _known.pop(other, None)
     return found[path] if files is None else of_folder(path, found)
+
+
+def known_digest(path: Path) -> str | None:
+    """Return the sha256 that `digest` gave of a file if that has not changed since; None where this is not sure."""
+    with readable(path):
+        return _known.get(((path, _state(path)),), {}).get(path)
 
 
 def of_folder(path: Path, digests: Mapping[Path, str]) -> str:
@@ -155,8 +183,7 @@ def _state(path: Path) -> tuple[int, int, int, bool]:
     return status.st_mtime_ns, status.st_size, status.st_ino, time.time_ns() - status.st_mtime_ns > YOUNG_NS
 
 
-@lru_cache(maxsize=8)
-def _digests(states: tuple[tuple[Path, tuple[int, int, int, bool]], ...]) -> dict[Path, str]:
+def _digests(states: _States) -> dict[Path, str]:
     found = {}
     for path, _ in states:
         with readable(path), path.open("rb") as stream:
@@ -164,9 +191,35 @@ def _digests(states: tuple[tuple[Path, tuple[int, int, int, bool]], ...]) -> dic
     return found
 
 
-def _unpacked(path: Path, content: bytes) -> BinaryIO:
-    stream = io.BytesIO(content)
+def _unpacked(path: Path, stream: Any) -> BinaryIO:
     return cast(BinaryIO, gzip.open(stream)) if path.name.lower().endswith(".gz") else stream
+
+
+class _Digesting(io.BufferedReader):
+    """A file that is read once, from its beginning to its end, and digested on the way."""
+
+    def __init__(self, path: Path) -> None:
+        self._sha256 = hashlib.sha256()
+        super().__init__(_Watched(path, self._sha256.update), BUFFER_BYTES)
+
+    def hexdigest(self) -> str:
+        """Return the sha256 of the file, of which the rest is read."""
+        while self.read(BUFFER_BYTES):
+            pass
+        return self._sha256.hexdigest()
+
+
+class _Watched(io.FileIO):
+    """A file of whose bytes another is told as they are read."""
+
+    def __init__(self, path: Path, tell: Callable[[memoryview], None]) -> None:
+        super().__init__(path)
+        self._tell = tell
+
+    def readinto(self, buffer: Any) -> int:
+        n = super().readinto(buffer)
+        self._tell(memoryview(buffer)[:n])
+        return n
 
 
 @contextmanager
