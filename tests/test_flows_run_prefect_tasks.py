@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow
 import pyarrow.parquet
+from prefect.settings import get_current_settings
 from prefect.task_runners import ThreadPoolTaskRunner
 
-from textbench.flows.run.prefect_tasks import PrefectThreads, task_runner
+from textbench.flows.run.prefect_tasks import PrefectThreads, task_runner, without_heartbeat
 
 READ = """
 import sys
@@ -35,6 +36,18 @@ def test_threads_forget_the_tasks_that_ended() -> None:
     running = threading.Event()
     runner._cancel_events |= {uuid.uuid4(): running, uuid.uuid4(): threading.Event()}
     assert list(runner._cancel_events.values()) == [running]
+
+
+def test_without_heartbeat_all_other_settings_stay_as_they_are() -> None:
+    before = get_current_settings()
+    assert before.flows.heartbeat_frequency is not None, "Prefect sends none by itself now"
+    with without_heartbeat():
+        inside = get_current_settings().model_dump()
+    assert inside["flows"].pop("heartbeat_frequency") is None
+    told = before.model_dump()
+    told["flows"].pop("heartbeat_frequency")
+    assert inside == told
+    assert get_current_settings() is before
 
 
 def test_reading_predictions_loads_no_pandas_and_scoring_them_no_compiler(tmp_path: Path) -> None:

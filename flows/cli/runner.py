@@ -1,6 +1,7 @@
 """Starting a flow from a command: the data it reads, a server, progress, the rows of its cells, and Ctrl-C."""
 
 import contextlib
+import gc
 import importlib
 import os
 import signal
@@ -21,6 +22,7 @@ from textbench.tasks import InputError
 from textbench.tasks.words import counted
 
 if TYPE_CHECKING:
+    from textbench.flows.cli.progress import Progress
     from textbench.flows.plan.base_cell import BaseCell
     from textbench.flows.servers.prefect_server import ServerInfo
 
@@ -128,34 +130,58 @@ def run_flow(
         if is_new:
             isolate.warm()
         progress.say("loading Prefect")
-        from prefect import tags
+        with _loading():
+            from prefect import tags
 
-        from textbench.flows.run.prefect_tasks import task_runner
-        from textbench.flows.run.workspace import folder_tag
-        from textbench.flows.servers.orphaned_runs import crash_abandoned_runs, owner_tag
+            from textbench.flows.run.prefect_tasks import task_runner, without_heartbeat
+            from textbench.flows.run.workspace import folder_tag
+            from textbench.flows.servers.orphaned_runs import crash_abandoned_runs, owner_tag
 
-        flow = _flow_of(request).with_options(task_runner=task_runner(engine))
+            flow = _flow_of(request).with_options(task_runner=task_runner(engine))
         progress.say("waiting for the Prefect server")
         prefect_server.wait(info)
         crash_abandoned_runs()
         progress.say("")
         try:
-            with contextlib.redirect_stdout(sys.stderr), tags(owner_tag(), folder_tag(home)):
+            with (
+                contextlib.redirect_stdout(sys.stderr),
+                tags(owner_tag(), folder_tag(home)),
+                contextlib.nullcontext() if is_new else without_heartbeat(),
+            ):
                 state = flow(request, return_state=True)
         except Exception as error:  # whatever Prefect raises when its server goes away
             reason = str(error).partition("\n")[0]
             raise ServerError(
                 f"stopped by {type(error).__name__}: {reason}; the same command goes on"
             ) from error
+    return _rows_of(state, len(cells), progress), info
+
+
+def _rows_of(state: Any, n_cells: int, progress: "Progress") -> list[dict[str, Any]]:
+    """Return the rows of a flow that has ended. Raises ServerError where there are none, or they cannot be printed."""
+    from textbench.flows.servers.service import ServerError
+
     rows = state.result(raise_on_failure=False)
     if not isinstance(rows, list):  # the flow itself failed
-        left = len(cells) - progress.n_ended
-        raise ServerError(f"{left} of {counted(len(cells), 'cell')} not finished: {state.message}")
+        left = n_cells - progress.n_ended
+        raise ServerError(f"{left} of {counted(n_cells, 'cell')} not finished: {state.message}")
     if state.is_failed() and not any(row["error"] for row in rows):  # a curve could not be recorded
         raise ServerError(f"{str(state.message).partition(chr(10))[0]}; the same command goes on")
     if progress.is_closed:
         raise ServerError("standard output was closed; the results are kept (textbench leaderboard)")
-    return rows, info
+    return rows
+
+
+@contextlib.contextmanager
+def _loading() -> Iterator[None]:
+    """Look for garbage neither while much is imported nor, ever after, in what was: a fifth of a short command."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        if not gc.get_freeze_count():  # once; what later flows of this command leave can be garbage
+            gc.freeze()
+        gc.enable()
 
 
 def _flow_of(request: Any) -> Any:
