@@ -240,6 +240,19 @@ def test_usage_grows() -> None:
     assert after["peak_mb"] >= before["peak_mb"] > 1
 
 
+def test_the_peak_of_a_process_is_its_own_and_not_of_who_started_it() -> None:
+    starts = "room = bytearray(b'1') * 300_000_000; import subprocess, sys; subprocess.run([sys.executable, '-c', "
+    says = "from textbench.tasks.storage import isolate; room = bytearray(b'1') * {}; del room; print(isolate.peak_mb())"
+    printed = [
+        subprocess.run(
+            [sys.executable, "-c", f"{starts}{says.format(n)!r}])"], check=True, capture_output=True, text=True
+        ).stdout
+        for n in (1, 200_000_000)
+    ]
+    little, much = map(float, printed)
+    assert 10 < little < 150 < 200 < much < 300
+
+
 def test_a_pool_computes_and_dies_with_its_owner() -> None:
     with isolate.pool(2) as executor:
         squares = list(executor.map(abs, range(-20, 0)))

@@ -6,7 +6,6 @@ of all documents; NB-SVM has pairs of neighbours too. Parts are named by TEXTBEN
 """
 
 import os
-import resource
 import time
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +17,7 @@ from tests.benchmarks.tuning import N_TERMS, counted, short_words
 from textbench.evaluation.probes.catalogue import build_probe
 from textbench.featurizers import lsi, nb_svm, tfidf
 from textbench.featurizers._dual_descent import solve_scaled
+from textbench.tasks.storage.isolate import peak_mb
 
 N_DOCUMENTS = int(os.environ.get("TEXTBENCH_LEARN_DOCUMENTS") or 1_000_000)
 PARTS = (os.environ.get("TEXTBENCH_LEARN_PARTS") or "lsi,probes,nb-svm").split(",")
@@ -71,5 +71,4 @@ def _timed(name: str, call: Callable[[], Any]) -> None:
     cpu, wall = time.process_time(), time.perf_counter()
     call()
     cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"{name:32s} {cpu:8.1f} CPU s  wall {wall:8.1f} s  peak {peak:8,.0f} MB")
+    print(f"{name:32s} {cpu:8.1f} CPU s  wall {wall:8.1f} s  peak {peak_mb():8,.0f} MB")

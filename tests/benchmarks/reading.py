@@ -20,10 +20,11 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv, parquet
 
-from tests.benchmarks.vectorize import peak_mb, write_documents
+from tests.benchmarks.vectorize import write_documents
 from tests.commands import PROJECT
 from textbench.tasks import audit
 from textbench.tasks.sources import user_data
+from textbench.tasks.storage.isolate import peak_mb
 from textbench.tasks.storage.store import Artifact, Job, Store
 
 N_DOCUMENTS = int(os.environ.get("TEXTBENCH_READING_DOCUMENTS") or 1_600_000)

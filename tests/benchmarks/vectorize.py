@@ -30,6 +30,7 @@ import pyarrow.parquet
 from numba import njit
 
 from tests.commands import PROJECT
+from textbench.tasks.storage.isolate import peak_mb
 from textbench.tasks.token_bytes import characters
 from textbench.tasks.tokens import RULES
 
@@ -110,11 +111,6 @@ class Steps:
 
     def show(self, **sizes: int) -> None:
         print(json.dumps({"steps": self.spent, "sizes": sizes}))
-
-
-def peak_mb() -> float:
-    """Return the most memory that this process has had; what `getrusage` says may be its parent's."""
-    return int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) / 1024
 
 
 def ours(place: str) -> None:
