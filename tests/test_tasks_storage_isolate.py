@@ -241,11 +241,16 @@ def test_usage_grows() -> None:
 
 
 def test_the_peak_of_a_process_is_its_own_and_not_of_who_started_it() -> None:
-    starts = "room = bytearray(b'1') * 300_000_000; import subprocess, sys; subprocess.run([sys.executable, '-c', "
-    says = "from textbench.tasks.storage import isolate; room = bytearray(b'1') * {}; del room; print(isolate.peak_mb())"
+    starts = (
+        "room = bytearray(b'1') * 300_000_000; import subprocess, sys; subprocess.run([sys.executable, '-c', "
+    )
+    says = "from textbench.tasks.storage import isolate; bytearray(b'1') * {}; print(isolate.peak_mb())"
     printed = [
         subprocess.run(
-            [sys.executable, "-c", f"{starts}{says.format(n)!r}])"], check=True, capture_output=True, text=True
+            [sys.executable, "-c", f"{starts}{says.format(n)!r}])"],
+            check=True,
+            capture_output=True,
+            text=True,
         ).stdout
         for n in (1, 200_000_000)
     ]

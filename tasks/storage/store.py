@@ -28,6 +28,7 @@ from textbench.tasks.storage.files import (
     is_let_go,
     put,
     read_meta,
+    read_npz,
     sealed,
     sha256_of,
     write_json,
@@ -67,18 +68,17 @@ class Artifact:
 
     def arrays(self, name: str) -> "dict[str, np.ndarray]":
         """Return the arrays in `<name>.npz`."""
-        import numpy as np
-
-        with np.load(self.folder / f"{name}.npz", allow_pickle=False) as loaded:
-            return dict(loaded)
+        return read_npz(self.folder / f"{name}.npz")
 
     def matrix(self, name: str) -> "np.ndarray | csr_matrix":
         """Return a dense array (`<name>.npy`) or a csr matrix (`<name>.npz`), whichever was saved."""
-        import scipy.sparse
-
         if (self.folder / f"{name}.npy").exists():
             return self.array(name)
-        return scipy.sparse.load_npz(self.folder / f"{name}.npz")
+        from scipy.sparse import csr_array, csr_matrix
+
+        saved = self.arrays(name)
+        kind = csr_array if "_is_array" in saved else csr_matrix
+        return kind((saved["data"], saved["indices"], saved["indptr"]), shape=tuple(saved["shape"].tolist()))
 
     def json(self, name: str) -> Any:
         """Return the JSON value in `<name>.json`."""
