@@ -46,8 +46,9 @@ def run(stage: str, reference: Reference, store: Store) -> tuple[dict[str, Any],
     """Have an artifact made if it is not stored; return its key, seconds and peak_mb, and whether it was stored."""
     store = store.here()
     was_stored = store.has(reference)
-    if stage == "tune" and store.cluster is not None and store.workers > 1:
-        leave_thread()  # its trials are tasks of the cluster's too
+    is_spread = stage == "vectorize" or (stage in ("featurize", "tune") and store.workers > 1)
+    if is_spread and store.cluster is not None and not was_stored:
+        leave_thread()  # its blocks, or trials, are tasks of the cluster's too
     meta = store.ensure(reference)
     if stage == "tune" and not was_stored:
         studies.record(store, reference)

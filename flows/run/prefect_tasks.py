@@ -90,20 +90,22 @@ class PrefectTasks:
         """As many stages as TEXTBENCH_JOBS says, else this machine's cores, or a cluster's threads."""
         if jobs := n_jobs():
             return jobs
-        runner = self._cluster_runner
-        return n_cores() if runner is None else sum(runner.client.nthreads().values()) or 1
+        client = self._client
+        return n_cores() if client is None else sum(client.nthreads().values()) or 1
 
     @cached_property
-    def _cluster_runner(self) -> Any:
-        """The task runner of the flow if it is of a Dask cluster that was there before, else None."""
+    def _client(self) -> Any:
+        """The client of the flow's Dask cluster, None where it has none."""
         context = FlowRunContext.get()
-        address = getattr(context.task_runner, "address", None) if context else None
-        return context.task_runner if context and address else None
+        return getattr(context.task_runner, "client", None) if context else None
 
     @cached_property
     def _cluster(self) -> Cluster | None:
-        runner = self._cluster_runner
-        return None if runner is None else Cluster(runner.address, digest())
+        if self._client is None:
+            return None
+        context = FlowRunContext.get()
+        is_ours = context is not None and getattr(context.task_runner, "address", None) is None
+        return Cluster(self._client.scheduler.address, digest(), is_ours)
 
     def start(
         self, stage: str, reference: Reference, store: Store, *, is_stored: bool, ended: Callable[[], None]
@@ -114,12 +116,13 @@ class PrefectTasks:
             # Prefect keeps the state of every result, for a task that is handed one to say so on its page: 8 KB a cell.
             # Stages are handed references.
             context.run_results.clear()
-        if self._cluster is not None and (is_stored or stage == "ingest"):
+        is_elsewhere = self._cluster is not None and not self._cluster.is_ours
+        if is_elsewhere and (is_stored or stage == "ingest"):
             state: Any = task(reference, store, return_state=True)
             ended()
             return lambda: _error(state)
-        if self._cluster is not None:
-            store = replace(store, cluster=self._cluster)
+        store = replace(store, cluster=self._cluster)
+        if is_elsewhere:
             # What Prefect keeps of a result would be a file under this machine's path, on another machine.
             task = task.with_options(persist_result=False, cache_policy=NO_CACHE)
         future: PrefectFuture[Any] = task.submit(reference, store)

@@ -7,7 +7,8 @@ import importlib.metadata
 import platform
 import re
 import socket
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -16,14 +17,24 @@ from typing import Any, Protocol, runtime_checkable
 from textbench.tasks.storage.definitions import PROJECT, ROOMS
 
 DISTRIBUTION = "textbench"
+# What computes an artifact where a cluster is around: by its workers, to the bytes that the artifact's own function
+# gives, which the tests hold; so no key says which of both it was.
+SPREAD = {
+    "textbench.tasks.vectorize:compute": "textbench.tasks.spread.vectorize:compute",
+    "textbench.tasks.featurize:compute": "textbench.tasks.spread.lsi:compute",
+}
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """A cluster by the address of its scheduler. `code` is the digest of what its workers have to run."""
+    """A cluster by the address of its scheduler. `code` is the digest of what its workers have to run.
+
+    `is_ours`: a run started it here, and its workers share the run's results folder.
+    """
 
     address: str
     code: str
+    is_ours: bool = False
 
     def check(self) -> None:
         """Raise OSError where this process runs other code or libraries: its results would have a wrong key."""
@@ -68,23 +79,53 @@ def around(cluster: Cluster | None) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def executor(cluster: Cluster) -> Iterator[Executor]:
+def executor(cluster: Cluster) -> Iterator["Workers"]:
     """Give an executor whose calls the cluster's workers compute, before stages that wait there.
 
     A store among the arguments becomes the worker's own.
     """
     from distributed import Client
 
-    with Client(cluster.address, set_as_default=False) as client:
-        yield _Workers(client)
+    with Client(cluster.address, set_as_default=False, direct_to_workers=True) as client:
+        yield Workers(client)
 
 
-class _Workers(Executor):
+class Workers(Executor):
+    """The workers of a cluster; what they give comes from them, not by way of the scheduler."""
+
     def __init__(self, client: Any) -> None:
+        self._client = client
         self._executor = client.get_executor(pure=False)
 
+    @property
+    def n_threads(self) -> int:
+        """How many calls they compute at once."""
+        return sum(self._client.nthreads().values())
+
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Have a call computed; what `hold` or `spread` gave may be among its arguments."""
         return self._executor.submit(_call_here, fn, *args, priority=1, **kwargs)
+
+    def hold(self, fn: Callable[..., Any], /, *args: Any) -> Any:
+        """Have a call computed whose result stays where it was made, for as long as what is returned is kept.
+
+        Later calls that are given it are computed there. When its worker dies it is computed again by another.
+        """
+        return self._client.submit(_call_here, fn, *args, pure=False, priority=1)
+
+    def each(self, fn: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+        """Yield the results of calls in order, two of them a thread under way, none here before it is asked for."""
+        waiting: deque[Any] = deque()
+        for args in calls:
+            waiting.append(self.hold(fn, *args))
+            if len(waiting) > 2 * self.n_threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+    def spread(self, value: Any) -> Any:
+        """Send a value to every worker, to be given to calls."""
+        return self._client.scatter(value, direct=True, broadcast=True, hash=False)
 
 
 @runtime_checkable

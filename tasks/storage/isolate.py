@@ -63,7 +63,8 @@ class CellError(RuntimeError):
 @functools.cache
 def _context() -> multiprocessing.context.ForkServerContext:
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(PRELOAD)
+    # What a cluster's worker has loaded, those of its computations need that spread.
+    context.set_forkserver_preload([*PRELOAD, *sys.modules.keys() & {"distributed"}])
     return context
 
 

@@ -73,6 +73,12 @@ class Remote:
             return None
         return meta if meta["created"] >= not_before else None
 
+    def read(self, reference: Reference, name: str, start: int, stop: int) -> bytes:
+        """Return bytes of a file of the artifact as it stands. Raises FileNotFoundError or Damaged where none does."""
+        attempt, _ = self._standing(reference)
+        with self._files() as (files, root):
+            return files.cat_file(f"{root}/{_place(reference)}/{attempt}/{name}", start=start, end=stop)
+
     def fetch(self, reference: Reference, folder: Path, not_before: float = 0.0) -> bool:
         """Copy the artifact to `folder`, every sha256 checked; return whether there is one.
 

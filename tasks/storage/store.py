@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from textbench.tasks.storage import isolate
-from textbench.tasks.storage.cluster import Cluster, around
+from textbench.tasks.storage.cluster import SPREAD, Cluster, around
 from textbench.tasks.storage.files import (
     META,
     Damaged,
@@ -50,6 +50,7 @@ ASIDE = "damaged"
 # Of a computation's linear algebra: two add in another order, and an artifact's bits would depend on the machine's
 # cores. The probes' last digits do, and with them the fifth of a macro-F1.
 THREADS = 1
+ROW_GROUP = 2**15  # rows of a table that are read by themselves
 WARM_SECONDS = 20.0  # beyond which the first time in a process is hardly dearer than the second
 
 
@@ -168,7 +169,8 @@ class Job:
         import pyarrow
         import pyarrow.parquet
 
-        pyarrow.parquet.write_table(pyarrow.table(dict(columns)), self.folder / f"{name}.parquet")
+        table, path = pyarrow.table(dict(columns)), self.folder / f"{name}.parquet"
+        pyarrow.parquet.write_table(table, path, row_group_size=ROW_GROUP)
 
 
 @dataclass(frozen=True)
@@ -184,7 +186,7 @@ class Store:
     `remote` is the address of a root that several machines share (`tasks.storage.remote`; default:
     `$TEXTBENCH_STORE`): what is missing here is copied from there, and what is made here is published there.
     `cluster` says that stages are computed by the workers of a Dask cluster, each of which takes the store of its own
-    results folder (`here`).
+    results folder (`here`), if it is not a run's own cluster.
     """
 
     root: Path
@@ -205,7 +207,7 @@ class Store:
         if self.cluster is None:
             return self
         self.cluster.check()
-        return replace(self, root=own_root(), isolated=True)
+        return replace(self, root=self.root if self.cluster.is_ours else own_root(), isolated=True)
 
     def folder(self, reference: Reference) -> Path:
         """Return where the artifact lives, whether or not it is there."""
@@ -263,6 +265,21 @@ class Store:
             elif not self._is_shared(reference):
                 self._share(reference)
             return self._read_meta(reference)
+
+    def read(self, reference: Reference, name: str, start: int, stop: int) -> bytes:
+        """Return bytes of a file of an artifact, from the shared root if it is not here; nothing of them is checked.
+
+        The artifact is computed if it is nowhere.
+        """
+        path = self.folder(reference) / name
+        if not path.exists():
+            if self.remote is not None:
+                with contextlib.suppress(FileNotFoundError, Damaged):
+                    return Remote(self.remote).read(reference, name, start, stop)
+            path = self.open(reference).folder / name
+        with path.open("rb") as file:
+            file.seek(start)
+            return file.read(stop - start)
 
     def meta(self, reference: Reference) -> dict[str, Any]:
         """Return the artifact's meta without bringing its files here where the shared root has them.
@@ -421,7 +438,7 @@ def make(payload: dict[str, Any]) -> dict[str, Any]:
         spent = isolate.usage()["cpu_seconds"] - _here.warming_cpu
         job = Job(dict(reference.params), reference.inputs, folder, store)
         with around(cluster):
-            _call(reference.function, job)
+            _call(SPREAD.get(reference.function, reference.function) if cluster else reference.function, job)
         taken = time.perf_counter() - _here.warming - started
         if is_again or taken > WARM_SECONDS or _here.made > before.made:
             break

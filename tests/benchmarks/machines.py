@@ -1,6 +1,10 @@
-"""Several machines: seconds of eight equal heavy cells on a Dask cluster of one worker process and of two.
+"""Several machines: what a Dask cluster of one worker process of one thread takes, and one of two.
 
-`python -m tests.benchmarks machines`; with TEXTBENCH_MACHINES_SIZE below 1 the cells are that much smaller.
+`python -m tests.benchmarks machines`; with TEXTBENCH_MACHINES_SIZE below 1 all is that much smaller. Parts are named by
+TEXTBENCH_MACHINES_PARTS (cells,vectorize,lsi): eight equal heavy cells; one stage `vectorize` of 400,000 documents of
+IMDb's length; one stage `featurize` by LSI of 300 dimensions, of 1,000,000 documents of 60 words and 50,000 terms, 70 %
+of which train. Of a stage: the seconds of what is computed, the process' that puts it together and those of it all,
+what was read before, checksums and the copy in the shared root included; the bytes over loopback meanwhile.
 """
 
 import contextlib
@@ -10,15 +14,28 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from tests.benchmarks.tuning import N_TERMS, counted, short_words
+from tests.benchmarks.vectorize import write_documents
 from tests.commands import PROJECT, rows_of, textbench
 from textbench.flows.servers import prefect_server
+from textbench.tasks import featurize, stages, vectorize
+from textbench.tasks.storage.cluster import Cluster, digest
+from textbench.tasks.storage.recipe import Reference
+from textbench.tasks.storage.remote import Remote
+from textbench.tasks.storage.store import Job, Store
+from textbench.tasks.tokens import RULES
 
 N_CELLS = 8
 SIZE = float(os.environ.get("TEXTBENCH_MACHINES_SIZE", "1"))
+PARTS = (os.environ.get("TEXTBENCH_MACHINES_PARTS") or "cells,vectorize,lsi").split(",")
+N_LONG, N_SHORT, N_FIRST = round(400_000 * SIZE), round(1_000_000 * SIZE), 60_000
 METHOD = '''"""A method that is all work: sums of matrix products, on one thread.
 
 Source: none.
@@ -50,7 +67,20 @@ def build(**params):
 
 
 def main() -> None:
-    """Print both in seconds, their ratio, and whether the metrics are the same."""
+    """Print seconds with one worker and with two, their ratio, and whether the results are the same."""
+    if "cells" in PARTS:
+        _cells()
+    if "vectorize" in PARTS:
+        corpora = [Reference("ingest", f"{__name__}:write_texts", {"n": n}) for n in (N_FIRST, N_LONG)]
+        rule = asdict(RULES["words"])
+        _stage(*(vectorize.reference(corpus, rule, transductive=False) for corpus in corpora))
+    if "lsi" in PARTS:
+        counts = Reference("vectorize", f"{__name__}:write_counts", {"n": N_SHORT, "transductive": False})
+        _stage(featurize.reference(counts, "lsi", {"n_components": 300}, 0))
+
+
+def _cells() -> None:
+    """Print the seconds of cells."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         (folder / "heavy.py").write_text(METHOD.format(n_products=max(1, round(1000 * SIZE))))
@@ -87,6 +117,75 @@ def _run(folder: Path, n_workers: int, url: str) -> tuple[float, float, list[dic
     begun = min(meta["created"] - meta["seconds"] for meta in metas)
     heavy = max(meta["created"] for meta in metas) - begun
     return heavy, whole, [row["metrics"] for row in rows_of(output)]
+
+
+def write_texts(job: Job) -> None:
+    """Write a corpus of documents of IMDb's length."""
+    write_documents(job.folder, job.params["n"], 230)
+
+
+def write_counts(job: Job) -> None:
+    """Write the counts of short documents."""
+    counts = counted(short_words(job.params["n"], 0, 60, 4)[0], N_TERMS)
+    n = round(0.7 * counts.shape[0])
+    for part, rows in (("train", counts[:n]), ("test", counts[n:])):
+        job.save_matrix(f"{part}_counts", rows)
+        job.save_array(f"{part}_offsets", 60 * np.arange(rows.shape[0] + 1))
+    job.save_json("terms", [str(term) for term in range(N_TERMS)])
+
+
+def _stage(*references: Reference) -> None:
+    """Print what the last of some artifacts takes to make, by one worker and by two that have made the others."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        shared = str(folder / "shared")
+        for reference in references:
+            for given in reference.inputs.values():
+                Store(folder / "given", remote=shared).ensure(given)
+        one, two = (_made(folder / str(n), n, shared, references) for n in (1, 2))
+    name, n = references[-1].stage, max(next(iter(references[-1].inputs.values())).params["n"], 1)
+    for what in one[0]:
+        first, second = one[0][what], two[0][what]
+        print(
+            f"{name}, {n:,} documents, {what}: {first:.1f}, with two workers {second:.1f}: ratio {first / second:.2f}"
+        )
+    print(f"files are {'the same' if one[1] == two[1] else 'NOT the same'}")
+
+
+def _made(
+    home: Path, n_workers: int, shared: str, references: Sequence[Reference]
+) -> tuple[dict[str, float], dict[str, Any]]:
+    """Return the figures of the last artifact, made by so many workers, and its files."""
+    from distributed import Client
+
+    with (
+        _cluster(home, n_workers, {"TEXTBENCH_STORE": shared}) as address,
+        Client(address, set_as_default=False) as client,
+    ):
+        store = Store(home / "store", workers=2, remote=shared, cluster=Cluster(address, digest()))
+        for reference in references:
+            begun, sent = time.perf_counter(), _loopback()
+            client.submit(stages.run, reference.stage, reference, store, pure=False).result()
+            whole, sent = time.perf_counter() - begun, _loopback() - sent
+        meta = store.meta(references[-1])
+    for reference in references:
+        Remote(shared).withdraw(reference)
+    computed = {f"{part}, s": seconds for part, seconds in meta["parts"].items()}
+    figures = {"computed, s": sum(computed.values())} | computed
+    figures |= {
+        "putting together, CPU s": meta["cpu_seconds"],
+        "stage, s": meta["seconds"],
+        "whole, s": whole,
+    }
+    return figures | {"over loopback, MB": sent / 1e6}, meta["files"]
+
+
+def _loopback() -> float:
+    """Return the bytes that went over loopback so far."""
+    line = next(
+        line for line in Path("/proc/net/dev").read_text().splitlines() if line.strip().startswith("lo:")
+    )
+    return float(line.split()[1])
 
 
 @contextlib.contextmanager
