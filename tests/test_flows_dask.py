@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime
+import functools
 import json
 import os
 import subprocess
@@ -12,6 +13,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
 
@@ -25,9 +28,10 @@ from textbench.flows.servers import prefect_server
 from textbench.tasks import InputError, tune
 from textbench.tasks.sources.user_data import UserData
 from textbench.tasks.sources.user_data import reference as own
+from textbench.tasks.spread import vectorize as spread_vectorize
 from textbench.tasks.storage.cluster import Cluster, digest, versions
 from textbench.tasks.storage.recipe import Reference
-from textbench.tasks.storage.store import Store
+from textbench.tasks.storage.store import Job, Store
 from textbench.tasks.tokens import token_rule
 from textbench.tasks.vectorize import reference as vectorize
 
@@ -209,6 +213,48 @@ def test_trials_of_one_study_run_on_all_workers_and_give_the_same_study(
     assert len(trials[0] | trials[1]) == 8
     assert choice(store, reference) == expected
     assert not trials_in(here)
+
+
+def write_reviews(job: Job) -> None:
+    """Write a corpus of two row groups a part."""
+    for part, n in (("train", 60), ("test", 40)):
+        given = [f"word{i % 7} word{i % 5} Übung {'red' * (i % 3)}" for i in range(n)]
+        table = pyarrow.table({"text": given, "target": [0] * n})
+        pyarrow.parquet.write_table(table, job.folder / f"{part}.parquet", row_group_size=n // 2)
+
+
+def die_or_read(dies_in: str, store: Store, *given: Any) -> Any:
+    """Read a task's documents, but die if this is the worker of a results folder."""
+    if os.environ["TEXTBENCH_HOME"] == dies_in:
+        os._exit(1)
+    return spread_vectorize.read(store, *given)
+
+
+@pytest.mark.parametrize("dies", [False, True])
+def test_blocks_of_texts_are_read_from_the_bucket_by_workers_of_which_one_may_die(
+    dies: bool, shared: dict[str, str], here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = Reference("ingest", f"{__name__}:write_reviews", {"dies": dies})
+    reference = vectorize(corpus, asdict(token_rule("words")), transductive=False)
+    monkeypatch.setattr(spread_vectorize, "MANY_BYTES", 1)
+    store = Store(here / "store", isolated=False)
+    store.ensure(corpus)
+    own_homes = {name: tmp_path / name for name in ("one", "two")}
+    made = {}
+    with running(tmp_path, own_homes, shared) as address:
+        if dies:
+            monkeypatch.setattr(
+                spread_vectorize, "read", functools.partial(die_or_read, str(own_homes["one"]))
+            )
+        for name, cluster in (("alone", None), ("spread", Cluster(address, digest()))):
+            (tmp_path / name).mkdir()
+            job = Job(
+                dict(reference.params), reference.inputs, tmp_path / name, replace(store, cluster=cluster)
+            )
+            spread_vectorize.compute(job)
+            made[name] = {path.name: path.read_bytes() for path in job.folder.iterdir()}
+    assert made["spread"] == made["alone"]
+    assert not any((home / "store" / "ingest").exists() for home in own_homes.values())
 
 
 def test_a_worker_that_runs_other_code_computes_nothing(address: str, here: Path) -> None:

@@ -43,8 +43,9 @@ def task_runner(engine: str) -> TaskRunner[Any]:
     """
     if engine == "threads":
         return PrefectThreads(AHEAD * (n_jobs() or n_cores()))
-    import dask
     from prefect_dask import DaskTaskRunner
+
+    import dask
 
     if engine != "dask":
         return DaskTaskRunner(address=engine)

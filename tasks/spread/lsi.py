@@ -2,11 +2,12 @@
 
 A worker reads the counts of its blocks from its own store or the shared root, weighs them once, and keeps them for the
 passes of `featurizers._block_krylov`: only the block of vectors travels to it, and of every block a product, (n_terms,
-n_vectors), back. Products are added here in the order that one machine adds them in, to the same bits. Features are made
-where the weights lie, and written there where the worker sees the unfinished file. Blocks of a worker that dies are read
-again by another.
+n_vectors), back. Products are added here in the order that one machine adds them in, to the same bits. Features are
+made where the weights lie, and written there where the worker sees the unfinished file. Blocks of a worker that dies
+are read again by another.
 """
 
+import contextlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,14 +27,14 @@ from textbench.tasks.storage import cluster
 from textbench.tasks.storage.blocks import put, write_array_header
 
 if TYPE_CHECKING:
-    from textbench.tasks.storage.store import Job, Store
+    from textbench.tasks.storage.store import Artifact, Job, Store
 
 
 class Rows(NamedTuple):
     """Rows of a stored csr matrix: where their columns, counts and ends are, the dtypes of these, and the shape."""
 
-    spans: tuple[Span, Span, Span]
-    dtypes: tuple[str, str, str]
+    spans: tuple[Span, ...]
+    dtypes: tuple[str, ...]
     shape: tuple[int, int]
 
 
@@ -53,24 +54,37 @@ def compute(job: "Job") -> None:
         featurize.compute(job)
         return
     with cluster.executor(around) as workers:
-        weighter = lsi.WEIGHTINGS[featurizer.weighting]().fit(train)
-        shared, held = workers.spread(weighter), {}
-        for part in ("train", "test"):
-            rows = _rows_of(job, vectors.folder / f"{part}_counts.npz")
-            held[part] = [workers.hold(weighted, job.store, some, shared) for some in rows]
-        with job.timed("learned"):
-            weights = Weights(
-                workers, held["train"], train.shape, lambda step: weighter.transform(train[::step])
-            )
-            _learn(featurizer, weighter, leading_singular_vectors(weights, k, featurizer.random_state))
-        del train, weights
-        with job.timed("applied"):
-            for part in ("train", "test"):
-                n_documents = len(vectors.array(f"{part}_offsets")) - 1
-                _save(
-                    job, part, (n_documents, len(featurizer.components_)), featurizer, workers, held.pop(part)
-                )
+        _spread(job, workers, featurizer, vectors, train, k)
     featurize.save_arrays(job, "model", featurizer.to_arrays())
+
+
+def _spread(
+    job: "Job",
+    workers: cluster.Workers,
+    featurizer: lsi.Lsi,
+    vectors: "Artifact",
+    train: sp.csr_matrix,
+    k: int,
+) -> None:
+    """Learn k directions from the training counts, and save the features of both parts."""
+    weighter = lsi.WEIGHTINGS[featurizer.weighting]().fit(train)
+    shared, held, n_documents = workers.spread(weighter), {}, {}
+    for part in ("train", "test"):
+        rows = _rows_of(job, vectors.folder / f"{part}_counts.npz")
+        held[part] = [workers.hold(weighted, job.store, some, shared) for some in rows]
+        n_documents[part] = sum(some.shape[0] for some in rows)
+    with job.timed("learned"):
+        weights = Weights(
+            workers,
+            held["train"],
+            train.shape,
+            lambda step: weighter.transform(train[::step]),
+            lambda: job.timed("products"),
+        )
+        _learn(featurizer, weighter, leading_singular_vectors(weights, k, featurizer.random_state))
+    with job.timed("applied"):
+        for part, n in n_documents.items():
+            _save(job, part, (n, len(featurizer.components_)), featurizer, workers, held[part])
 
 
 def _rows_of(job: "Job", path: Path) -> list[Rows]:
@@ -116,22 +130,25 @@ class Weights:
         held: Sequence[Any],
         shape: tuple[int, int],
         sample: Callable[[int], sp.csr_matrix],
+        timed: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext,
     ) -> None:
-        """held: blocks of ROWS rows each. sample: gives every n-th row."""
+        """held: blocks of ROWS rows each. sample: gives every n-th row. timed: in which products are waited for."""
         self.shape = shape
         self._workers = workers
         self._held = held
         self._sample = sample
+        self._timed = timed
 
     def __getitem__(self, rows: slice) -> Any:
         return self._sample(rows.step) if rows.step else _Block(self, rows.start // ROWS)
 
     def product(self, number: int, block: np.ndarray) -> np.ndarray:
         """Return the product of a block of rows; they are asked for from the first on."""
-        if number == 0:
-            shared = self._workers.spread(block)
-            self._products = self._workers.each(product, ((held, shared) for held in self._held))
-        return next(self._products)
+        with self._timed():
+            if number == 0:
+                shared = self._workers.spread(block)
+                self._products = self._workers.each(product, ((held, shared) for held in self._held))
+            return next(self._products)
 
 
 class _Block:

@@ -1,4 +1,4 @@
-"""Spans: parts of stored files that workers read, from their own store or the shared root, each checked by its sha256."""
+"""Spans: parts of stored files that workers read, from their own store or the shared root, and check by a sha256."""
 
 import hashlib
 import struct

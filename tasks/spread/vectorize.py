@@ -1,10 +1,10 @@
 """Vectorize on a cluster: workers read, tokenise and count blocks of documents; what they find is put together here.
 
-A task is a block of row groups of the stored texts, which a worker reads from its own store or the shared root. It keeps
-its documents as packed numbers, and tells its terms, with how many documents and tokens have each. From these follow
-the vocabulary and the place of every block's ids and counts in the files; then each is counted where it lies. A worker
-that sees the unfinished files (of this machine, or in a folder that both see) writes its block there, and any other
-sends it. What a killed worker began is begun again by another and gives the same bytes in the same place.
+A task is a block of row groups of the stored texts, which a worker reads from its own store or the shared root. It
+keeps its documents as packed numbers, and tells its terms, with how many documents and tokens have each. From these
+follow the vocabulary and the place of every block's ids and counts in the files; then each is counted where it lies. A
+worker that sees the unfinished files (of this machine, or in a folder that both see) writes its block there, and any
+other sends it. What a killed worker began is begun again by another and gives the same bytes in the same place.
 """
 
 import io
@@ -66,12 +66,12 @@ class Told(NamedTuple):
 
 
 class Places(NamedTuple):
-    """Where a task's ids, columns and counts begin, in bytes, in files that are there already; `index`: of columns."""
+    """Where a task's ids, columns and counts begin, in bytes, in files that are there; `column`: dtype of columns."""
 
     ids: Path
     counts: Path
     at: tuple[int, int, int]
-    index: str
+    column: str
 
 
 class Counted(NamedTuple):
@@ -101,8 +101,11 @@ def compute(job: "Job") -> None:
             for documents in _tasks(job.inputs["corpus"], part, path, TASKS * workers.n_threads)
         ]
         with job.timed("read"):
-            held = [workers.hold(read, job.store, documents, rule) for documents in given]
-            told = list(workers.map(tell, held))
+            held, asked = [], []
+            for documents in given:
+                held.append(workers.hold(read, job.store, documents, rule))
+                asked.append(workers.submit(tell, held[-1]))  # as soon as they are read, before others are
+            told = [one.result() for one in asked]
         with job.timed("vocabulary"):
             learned = [documents.part == "train" or job.params["transductive"] for documents in given]
             terms, finals = _vocabulary(told, learned, rule)
@@ -270,7 +273,7 @@ def count(done: Read, final: np.ndarray, n_terms: int, places: Places) -> Counte
     for block in done.blocks:
         ids, length = vectors_of_columns.terms_of(block, of_token)
         indices, data, size = vectors_of_columns._count(ids[None], length, often)
-        indices = indices.astype(places.index, copy=False)
+        indices = indices.astype(places.column, copy=False)
         made = [
             (places.ids, at_ids, ids),
             (places.counts, at_indices, indices),

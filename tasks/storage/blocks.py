@@ -93,7 +93,7 @@ class CsrPlaces:
         """Write what is not there yet; indptr: (n_rows + 1,), where each row begins among the entries."""
         with self.path.open("r+b") as file:
             given = _Given(file)
-            with zipfile.ZipFile(given, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:  # type: ignore[call-overload]
+            with zipfile.ZipFile(given, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
                 self._adopt(archive, given, "indices", self._index, self.indices)
                 for name, part in self._small(indptr).items():
                     with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
