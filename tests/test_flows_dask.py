@@ -243,14 +243,12 @@ def test_blocks_of_texts_are_read_from_the_bucket_by_workers_of_which_one_may_di
     made = {}
     with running(tmp_path, own_homes, shared) as address:
         if dies:
-            monkeypatch.setattr(
-                spread_vectorize, "read", functools.partial(die_or_read, str(own_homes["one"]))
-            )
+            dying = functools.partial(die_or_read, str(own_homes["one"]))
+            monkeypatch.setattr(spread_vectorize, "read", dying)
         for name, cluster in (("alone", None), ("spread", Cluster(address, digest()))):
             (tmp_path / name).mkdir()
-            job = Job(
-                dict(reference.params), reference.inputs, tmp_path / name, replace(store, cluster=cluster)
-            )
+            sent = replace(store, cluster=cluster)
+            job = Job(dict(reference.params), reference.inputs, tmp_path / name, sent)
             spread_vectorize.compute(job)
             made[name] = {path.name: path.read_bytes() for path in job.folder.iterdir()}
     assert made["spread"] == made["alone"]

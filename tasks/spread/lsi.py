@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from textbench.tasks.storage.store import Artifact, Job, Store
 
 
-class Rows(NamedTuple):
+class StoredRows(NamedTuple):
     """Rows of a stored csr matrix: where their columns, counts and ends are, the dtypes of these, and the shape."""
 
     spans: tuple[Span, ...]
@@ -74,7 +74,7 @@ def _spread(
         held[part] = [workers.hold(weighted, job.store, some, shared) for some in rows]
         n_documents[part] = sum(some.shape[0] for some in rows)
     with job.timed("learned"):
-        weights = Weights(
+        weights = SpreadWeights(
             workers,
             held["train"],
             train.shape,
@@ -87,7 +87,7 @@ def _spread(
             _save(job, part, (n, len(featurizer.components_)), featurizer, workers, held[part])
 
 
-def _rows_of(job: "Job", path: Path) -> list[Rows]:
+def _rows_of(job: "Job", path: Path) -> list[StoredRows]:
     """Return the rows of a part's counts, as many at a time as their products are added."""
     found, artifact = [], job.inputs["vectors"]
     with np.load(path) as arrays:
@@ -101,11 +101,11 @@ def _rows_of(job: "Job", path: Path) -> list[Rows]:
             Span.of(artifact, path, first + dtype.itemsize * a, first + dtype.itemsize * b)
             for (first, dtype), (a, b) in zip(places, (entries, entries, (start, stop + 1)), strict=True)
         ]
-        found.append(Rows(tuple(spans), dtypes, (stop - start, shape[1])))
+        found.append(StoredRows(tuple(spans), dtypes, (stop - start, shape[1])))
     return found
 
 
-def weighted(store: "Store", rows: Rows, weighter: Any) -> sp.csr_matrix:
+def weighted(store: "Store", rows: StoredRows, weighter: Any) -> sp.csr_matrix:
     """Return the weights of rows of counts, csr float32 (n_rows, n_terms)."""
     indices, data, indptr = (
         np.frombuffer(span.read(store), dtype) for span, dtype in zip(rows.spans, rows.dtypes, strict=True)
@@ -118,7 +118,7 @@ def product(weights: sp.csr_matrix, block: np.ndarray) -> np.ndarray:
     return weights.T @ (weights @ block)
 
 
-class Weights:
+class SpreadWeights:
     """Weights whose rows lie on workers, as `featurizers._block_krylov` reads a csr matrix: a sample, and products.
 
     `rows.T @ (rows @ block)` of rows in turn is computed by the workers, ahead of where it is asked for.
@@ -140,7 +140,7 @@ class Weights:
         self._timed = timed
 
     def __getitem__(self, rows: slice) -> Any:
-        return self._sample(rows.step) if rows.step else _Block(self, rows.start // ROWS)
+        return self._sample(rows.step) if rows.step else _BlockOfWeights(self, rows.start // ROWS)
 
     def product(self, number: int, block: np.ndarray) -> np.ndarray:
         """Return the product of a block of rows; they are asked for from the first on."""
@@ -151,23 +151,23 @@ class Weights:
             return next(self._products)
 
 
-class _Block:
+class _BlockOfWeights:
     """A block of rows, and what it gives to be multiplied by its transpose."""
 
-    def __init__(self, weights: Weights, number: int, by: np.ndarray | None = None) -> None:
+    def __init__(self, weights: SpreadWeights, number: int, by: np.ndarray | None = None) -> None:
         self._weights = weights
         self._number = number
         self._by = by
 
     @property
-    def T(self) -> "_Block":  # noqa: N802
+    def T(self) -> "_BlockOfWeights":  # noqa: N802
         return self
 
-    def __matmul__(self, other: "np.ndarray | _Block") -> "np.ndarray | _Block":
-        if isinstance(other, _Block):
+    def __matmul__(self, other: "np.ndarray | _BlockOfWeights") -> "np.ndarray | _BlockOfWeights":
+        if isinstance(other, _BlockOfWeights):
             assert other._by is not None
             return self._weights.product(self._number, other._by)
-        return _Block(self._weights, self._number, other)
+        return _BlockOfWeights(self._weights, self._number, other)
 
 
 def _learn(featurizer: lsi.Lsi, weighter: Any, found: tuple[np.ndarray, np.ndarray]) -> None:

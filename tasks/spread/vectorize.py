@@ -34,7 +34,7 @@ BLOCK_DOCUMENTS = 2**16  # of a task at most, but for a row group that has more
 TASKS = 4  # a thread of the cluster
 
 
-class Documents(NamedTuple):
+class StoredDocuments(NamedTuple):
     """Row groups of a stored part (`metadata`: pyarrow's of its file), and where their texts are."""
 
     part: str
@@ -44,7 +44,7 @@ class Documents(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Read:
+class ReadDocuments:
     """The documents of a task: packed, their tokens' terms int32 (n_tokens,), -1 for none, and these terms."""
 
     blocks: list[vectors_of_columns.Block]
@@ -52,7 +52,7 @@ class Read:
     terms: list[str]
 
 
-class Told(NamedTuple):
+class TermsTold(NamedTuple):
     """What a task's documents have: terms, one a line, in how many of them each is, and how often; int64 (n_terms,).
 
     n_documents: their number. n_tokens: that of their tokens, those that are no term included.
@@ -65,7 +65,7 @@ class Told(NamedTuple):
     n_tokens: int
 
 
-class Places(NamedTuple):
+class PlacesInFiles(NamedTuple):
     """Where a task's ids, columns and counts begin, in bytes, in files that are there; `column`: dtype of columns."""
 
     ids: Path
@@ -116,7 +116,7 @@ def compute(job: "Job") -> None:
     job.save_json("terms", terms)
 
 
-def _tasks(corpus: "Reference", part: str, path: Path, n: int) -> Iterator[Documents]:
+def _tasks(corpus: "Reference", part: str, path: Path, n: int) -> Iterator[StoredDocuments]:
     """Yield a part's documents in at least n tasks, if it has as many row groups."""
     from pyarrow.parquet import read_metadata
 
@@ -130,7 +130,7 @@ def _tasks(corpus: "Reference", part: str, path: Path, n: int) -> Iterator[Docum
         if is_last or n_waiting + metadata.row_group(i + 1).num_rows > most:
             chunks = [_text_chunk(metadata.row_group(k)) for k in (waiting[0], i)]
             span = Span.of(corpus, path, chunks[0][0], chunks[1][1])
-            yield Documents(part, waiting, metadata, span)
+            yield StoredDocuments(part, waiting, metadata, span)
             waiting = []
 
 
@@ -156,7 +156,7 @@ class _PartOfFile(io.BytesIO):
         return super().tell() + self._start
 
 
-def texts(store: "Store", documents: Documents) -> "Iterator[pyarrow.Array]":
+def texts(store: "Store", documents: StoredDocuments) -> "Iterator[pyarrow.Array]":
     """Yield the texts of a task, some documents at a time."""
     from pyarrow.parquet import ParquetFile
 
@@ -167,18 +167,18 @@ def texts(store: "Store", documents: Documents) -> "Iterator[pyarrow.Array]":
             yield batch.column(0)
 
 
-def read(store: "Store", documents: Documents, rule: TokenRule) -> Read:
-    """Read and tokenise a task's documents."""
+def read(store: "Store", documents: StoredDocuments, rule: TokenRule) -> ReadDocuments:
+    """Return a task's documents, read and tokenised."""
     known = characters(rule)
     assert known is not None
     vocabulary = Vocabulary(rule, known)
     given = filter(len, texts(store, documents))
     blocks = [vectors_of_columns._read((0, vocabulary), some) for some in given]
     terms, (of_token,) = numbered([vocabulary.tokens()], rule)
-    return Read(blocks, of_token, terms)
+    return ReadDocuments(blocks, of_token, terms)
 
 
-def tell(done: Read) -> Told:
+def tell(done: ReadDocuments) -> TermsTold:
     """Return what is known of a task's documents once they are read."""
     found = np.zeros((len(done.terms) + 1, 2), dtype=np.int64)
     tf = np.zeros(len(done.terms), dtype=np.int64)
@@ -189,10 +189,12 @@ def tell(done: Read) -> Told:
         tf += np.bincount(ids, minlength=len(tf))
     n_tokens = sum(int(block.offsets[-1]) for block in done.blocks)
     # No token of a rule that bytes follow has a line's end.
-    return Told("\n".join(done.terms).encode(), found[:-1, 0].copy(), tf, int(found[-1, 0]), n_tokens)
+    return TermsTold("\n".join(done.terms).encode(), found[:-1, 0].copy(), tf, int(found[-1, 0]), n_tokens)
 
 
-def _vocabulary(told: list[Told], learned: list[bool], rule: TokenRule) -> tuple[list[str], list[np.ndarray]]:
+def _vocabulary(
+    told: list[TermsTold], learned: list[bool], rule: TokenRule
+) -> tuple[list[str], list[np.ndarray]]:
     """Return the terms, and for each task the place of its terms among them, int32; learned: from which tasks."""
     places: dict[str, int] = {}
     numbers = []
@@ -215,7 +217,7 @@ def _save_part(
     job: "Job",
     part: str,
     workers: cluster.Workers,
-    tasks: list[tuple[Any, Told, np.ndarray]],
+    tasks: list[tuple[Any, TermsTold, np.ndarray]],
     n_terms: int,
 ) -> None:
     """Have a part's tasks counted, each for its place in the part's files, and write what is not theirs."""
@@ -236,7 +238,7 @@ def _save_part(
         start = write_array_header(file, np.dtype(np.int32), int(n_ids[-1]))
         file.truncate(start + 4 * int(n_ids[-1]))
     places = [
-        Places(
+        PlacesInFiles(
             ids,
             counts.path,
             (start + 4 * i, counts.indices + index.itemsize * j, counts.data + 4 * j),
@@ -259,10 +261,11 @@ def _written(counted: Counted) -> Counted:
     return counted._replace(pieces=[])
 
 
-def count(done: Read, final: np.ndarray, n_terms: int, places: Places) -> Counted:
+def count(done: ReadDocuments, final: np.ndarray, n_terms: int, places: PlacesInFiles) -> Counted:
     """Count a task's documents and write ids and counts to their places, where this process sees the files.
 
-    final: int32 (n_terms of the task,), which of the n_terms terms each is, -1 for none.
+    Returns the pieces where it does not. final: int32 (n_terms of the task,), which of the n_terms terms each is, -1
+    for none.
     """
     of_token = [np.append(np.append(final, np.int32(-1))[done.of_token], np.int32(-1))]
     often = np.zeros(n_terms, dtype=np.int32)

@@ -141,7 +141,7 @@ def put(path: Path, at: int, array: np.ndarray) -> None:
 
 
 def write_array_header(file: BinaryIO, dtype: np.dtype, *shape: int) -> int:
-    """Write the header of a `.npy` file of this dtype and shape; return how many bytes it has."""
+    """Write the header of a `.npy` file of this dtype and shape; return the number of its bytes."""
     return file.write(_array_header(dtype, *shape))
 
 

@@ -103,7 +103,7 @@ class Workers(Executor):
         return sum(self._client.nthreads().values())
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Have a call computed; what `hold` or `spread` gave may be among its arguments."""
+        """Return what becomes a call's result; what `hold` or `spread` returned may be among its arguments."""
         return self._executor.submit(_call_here, fn, *args, priority=1, **kwargs)
 
     def hold(self, fn: Callable[..., Any], /, *args: Any) -> Any:
@@ -124,7 +124,7 @@ class Workers(Executor):
             yield waiting.popleft().result()
 
     def spread(self, value: Any) -> Any:
-        """Send a value to every worker, to be given to calls."""
+        """Send a value to every worker; return what stands for it among the arguments of calls."""
         return self._client.scatter(value, direct=True, broadcast=True, hash=False)
 
 

@@ -266,21 +266,6 @@ class Store:
                 self._share(reference)
             return self._read_meta(reference)
 
-    def read(self, reference: Reference, name: str, start: int, stop: int) -> bytes:
-        """Return bytes of a file of an artifact, from the shared root if it is not here; nothing of them is checked.
-
-        The artifact is computed if it is nowhere.
-        """
-        path = self.folder(reference) / name
-        if not path.exists():
-            if self.remote is not None:
-                with contextlib.suppress(FileNotFoundError, Damaged):
-                    return Remote(self.remote).read(reference, name, start, stop)
-            path = self.open(reference).folder / name
-        with path.open("rb") as file:
-            file.seek(start)
-            return file.read(stop - start)
-
     def meta(self, reference: Reference) -> dict[str, Any]:
         """Return the artifact's meta without bringing its files here where the shared root has them.
 
