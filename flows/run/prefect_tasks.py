@@ -43,9 +43,8 @@ def task_runner(engine: str) -> TaskRunner[Any]:
     """
     if engine == "threads":
         return PrefectThreads(AHEAD * (n_jobs() or n_cores()))
-    from prefect_dask import DaskTaskRunner
-
     import dask
+    from prefect_dask import DaskTaskRunner
 
     if engine != "dask":
         return DaskTaskRunner(address=engine)
