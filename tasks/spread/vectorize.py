@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from textbench.tasks.storage.recipe import Reference
     from textbench.tasks.storage.store import Job, Store
 
-MANY_BYTES = 2**25  # of both parts' files; fewer are counted here sooner than they are spread
+MANY_BYTES = 2**26  # of both parts' files; fewer are counted here sooner than they are spread
 BLOCK_DOCUMENTS = 2**16  # of a task at most, but for a row group that has more
 TASKS = 4  # a thread of the cluster
 

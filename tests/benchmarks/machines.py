@@ -35,7 +35,7 @@ from textbench.tasks.tokens import RULES
 N_CELLS = 8
 SIZE = float(os.environ.get("TEXTBENCH_MACHINES_SIZE", "1"))
 PARTS = (os.environ.get("TEXTBENCH_MACHINES_PARTS") or "cells,vectorize,lsi").split(",")
-N_LONG, N_SHORT, N_FIRST = round(400_000 * SIZE), round(1_000_000 * SIZE), 60_000
+N_LONG, N_SHORT, N_FIRST = round(400_000 * SIZE), round(1_000_000 * SIZE), 100_000
 METHOD = '''"""A method that is all work: sums of matrix products, on one thread.
 
 Source: none.
