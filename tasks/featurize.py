@@ -40,6 +40,7 @@ NEEDED = (
 )
 OF_OUTPUTS = {"output_vectors", "vector_norms"}  # which word vectors have where their training keeps them
 BESIDE = {*OF_OUTPUTS, "token_topics", "text_vectors", "piece_vectors"}  # what `compute` does not know of
+AT_ONCE = 65_536  # documents whose features are made at once by a method that says what memory they take
 # Parameters that begin so are of the word vectors that a method needs, or of the topics of tokens, not of the method.
 PREFIX = "word_vectors__"
 TOPICS_PREFIX = "token_topics__"
@@ -98,6 +99,10 @@ def reference(
         return refer(
             "textbench.tasks.featurize:compute_beside", recipe, inputs, _read(entry), stage="featurize"
         )
+    if "megabytes" in entry.bound and not uses_labels:
+        return refer(
+            "textbench.tasks.featurize:compute_by_blocks", recipe, inputs, _read(entry), stage="featurize"
+        )
     return refer("textbench.tasks.featurize:compute", recipe, inputs, _read(entry))
 
 
@@ -155,6 +160,43 @@ def compute(job: Job) -> None:
     checked_width(features, "test", n_documents(test), width)
     job.save_matrix("test", features)
     save_arrays(job, "model", featurizer.to_arrays())
+
+
+def compute_by_blocks(job: Job) -> None:
+    """As `compute`, for a method with a forecast of its memory (`megabytes`), which learns from no labels.
+
+    The features of more than AT_ONCE documents are made and written that many at a time.
+    """
+    build, kind = builder(*(job.params[name] for name in ("method", "params", "seed")))
+    featurizer, needed = build(), _needed(job)
+    train, test = (documents(job, part, kind) for part in ("train", "test"))
+    if job.params["transductive"] or n_documents(train) > AT_ONCE:
+        featurizer.fit(_stacked(train, test) if job.params["transductive"] else train, **needed)
+        width = _save_features(job, featurizer, "train", train)
+    else:
+        features = featurizer.fit_transform(train, **needed)
+        width = checked_width(features, "training", n_documents(train))
+        job.save_matrix("train", features)
+        del features
+    _save_features(job, featurizer, "test", test, width)
+    save_arrays(job, "model", featurizer.to_arrays())
+
+
+def _save_features(job: Job, featurizer: Any, part: str, given: Any, width: int | None = None) -> int:
+    """Write a part's features, by blocks where there are many; return their number of columns."""
+    found = [width]
+
+    def block(start: int) -> Any:
+        rows = given[start : start + AT_ONCE]
+        features = featurizer.transform(rows)
+        found[0] = checked_width(features, part, n_documents(rows), found[0])
+        return features
+
+    if n_documents(given) <= AT_ONCE:
+        job.save_matrix(part, block(0))
+    else:
+        job.save_blocks(part, map(block, range(0, n_documents(given), AT_ONCE)))
+    return int(found[0] or 0)
 
 
 def compute_beside(job: Job) -> None:

@@ -171,3 +171,24 @@ def test_bad_input_is_named() -> None:
         search_by_example(X, y, X[:0], y[:0])
     with pytest.raises(ValueError, match="test features must be finite"):
         search_by_example(X, y, X * np.nan, y)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, csr_matrix])
+@pytest.mark.parametrize("density", [0.1, 0.9])
+def test_unit_vectors_that_are_made_again_rank_alike_to_the_bit(
+    kind: type, density: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where there are too many training documents to keep: blocks of 7 or so, and of 3 queries."""
+    rng = np.random.default_rng(1)
+    train, test = (rng.normal(size=(n, 9)) * (rng.random((n, 9)) < density) for n in (50, 8))
+    given = (
+        kind(train.astype(np.float32)),
+        np.arange(50) % 3,
+        kind(test.astype(np.float32)),
+        np.arange(8) % 3,
+    )
+    whole = search_by_example(*given)
+    monkeypatch.setattr(query_by_example, "KEPT_BYTES", 0)
+    monkeypatch.setattr(query_by_example, "MADE_BYTES", 500)
+    monkeypatch.setattr(query_by_example, "MANY_SCORES", 4 * 50 * 3)
+    assert_equal(search_by_example(*given), whole)

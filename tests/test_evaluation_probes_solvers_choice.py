@@ -38,6 +38,14 @@ def test_each_solver_has_its_documents() -> None:
         assert choose_solver(X) == expected, name
 
 
+def test_more_values_than_may_be_copied_are_read_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    X = csr_matrix(np.random.default_rng(0).random((1000, 20_000)) < 0.005, dtype=np.float32)
+    monkeypatch.setattr(choice, "MOST_COPIED", X.nnz)
+    assert choose_solver(X) == "liblinear"
+    monkeypatch.setattr(choice, "MOST_COPIED", X.nnz - 1)
+    assert choose_solver(X) == "descent"
+
+
 def test_logistic_regression_has_others() -> None:
     rng = np.random.default_rng(0)
     dense = rng.normal(0, 1, (1000, 1001)).astype(np.float32)

@@ -1,13 +1,16 @@
 """Dual coordinate descent: the optimum of the objective, LIBLINEAR's answer, paths, layouts, and when it is used."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix, hstack
 from sklearn.svm import LinearSVC
 
 from textbench.evaluation.columns import full_columns
-from textbench.evaluation.probes import catalogue
+from textbench.evaluation.probes import catalogue, linear
 from textbench.evaluation.probes.catalogue import LinearSVMProbe, build_probe
+from textbench.evaluation.probes.folds import folds_of
 from textbench.evaluation.probes.linear import CONSTANT
 from textbench.evaluation.probes.solvers.dual_descent import GAP, DualPath
 
@@ -27,6 +30,48 @@ def half_full(seed: int, n: int = 80, n_sparse: int = 120, n_dense: int = 15) ->
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let small documents be solved by dual descent too."""
     monkeypatch.setattr(catalogue, "choose_solver", lambda X: "descent")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32])
+def test_the_two_parts_are_the_columns(dtype: type) -> None:
+    """Whatever the order of a row's values, none of which are written to."""
+    X = csr_matrix(half_full(0)[0].toarray().round(), dtype=dtype)
+    backwards = csr_matrix((X.data[::-1], X.indices[::-1], X.indptr), X.shape)[::-1]
+    full = full_columns(X)
+    assert 0 < full.sum() < len(full)
+    for given in (X, csr_matrix(backwards)):
+        given.data.flags.writeable = given.indices.flags.writeable = False
+        path = DualPath(given, full, 1.0)
+        np.testing.assert_array_equal(path.dense, given.toarray()[:, full])
+        np.testing.assert_array_equal(path.sparse.toarray(), given.toarray()[:, ~full])
+        assert path.sparse.has_sorted_indices
+
+
+def test_folds_of_very_many_values_are_those_of_few(monkeypatch: pytest.MonkeyPatch, always: None) -> None:
+    X, positive = half_full(0, n=300)
+    y = positive.astype(int) + (np.arange(300) % 3 == 0)
+    folds = folds_of(X, y, 3, 0)
+    few = list(solved(X, y, folds))
+    monkeypatch.setattr(catalogue, "MOST_COPIED", X.nnz - 1)
+    monkeypatch.setattr(linear, "ROWS", 512)
+    for expected, found in zip(few, solved(X, y, folds), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+def solved(X: csr_matrix, y: np.ndarray, folds: list[tuple[np.ndarray, np.ndarray]]) -> Iterator[np.ndarray]:
+    """The decision values of each fold and C."""
+    for probes, held_out in build_probe("linear-svm").fit_folds(X, y, folds, [0.3, 3.0]):
+        for probe in probes:
+            yield probe.decision_function(held_out)
+
+
+def test_scores_by_blocks_are_the_same_to_the_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, positive = half_full(0)
+    probe = build_probe("linear-svm").fit(X, positive.astype(int) + (np.arange(80) % 3 == 0))
+    whole = probe.decision_function(X)
+    monkeypatch.setattr(linear, "ROWS", 7)
+    np.testing.assert_array_equal(probe.decision_function(X), whole)
+    assert probe.decision_function(X[:0]).shape == (0, whole.shape[1])
 
 
 @pytest.mark.parametrize("C", [0.1, 3.0, 100.0])

@@ -115,3 +115,22 @@ def test_papers_protocols_read_what_the_papers_read(dataset: str, paper: str, te
         )
         stage = "featurize" if "featurize" in faithful else "vectorize"
         assert faithful[stage].key == others[0][stage].key != others[1][stage].key
+
+
+@pytest.mark.parametrize("name", [name for name, entry in METHODS.items() if "megabytes" in entry.bound])
+@pytest.mark.parametrize("protocol", ["honest", "transductive"])
+@pytest.mark.filterwarnings("ignore")
+def test_features_by_blocks_are_those_that_are_made_at_once(
+    name: str, protocol: str, pair: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But for the last digit of matrix products, which may be added up in another order for another number of rows."""
+    reference = cell(pair[0], small(name), protocol=protocol).references["featurize"]
+    whole = Store(tmp_path / "whole", isolated=False).open(reference)
+    monkeypatch.setattr(featurize, "AT_ONCE", 5)
+    by_blocks = Store(tmp_path / "blocks", isolated=False).open(reference)
+    assert "train.data.npy" in by_blocks.meta["files"] or "train.npz" not in by_blocks.meta["files"]
+    assert by_blocks.meta["zero_rows"] == whole.meta["zero_rows"]
+    assert not differing(featurize.load_arrays(whole, "model"), featurize.load_arrays(by_blocks, "model"))
+    for part in ("train", "test"):
+        made, expected = (dense(artifact.matrix(part)) for artifact in (by_blocks, whole))
+        np.testing.assert_allclose(made, expected, rtol=0, atol=1e-6)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from textbench.tasks.storage.blocks import ArrayFile, write_csr
+from textbench.tasks.storage.blocks import ArrayFile, write_blocks, write_csr
+from textbench.tasks.storage.store import Artifact
 
 
 @pytest.mark.parametrize("sizes", [(), (0,), (3, 0, 1_000_000)])
@@ -30,3 +31,23 @@ def test_a_matrix_has_the_bytes_that_scipy_writes(shape: tuple[int, int], tmp_pa
     sp.save_npz(tmp_path / "theirs.npz", matrix, compressed=False)
     assert (tmp_path / "mine.npz").read_bytes() == (tmp_path / "theirs.npz").read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.npz", "theirs.npz"]
+
+
+@pytest.mark.parametrize("kind", ["csr", "array"])
+def test_a_matrix_by_blocks_is_the_whole_one(kind: str, tmp_path: Path) -> None:
+    """An empty row, a block without values and one of a single row among them."""
+    rng = np.random.default_rng(0)
+    whole = (rng.integers(0, 3, (20, 7)) * (rng.random((20, 1)) < 0.7)).astype(np.float32)
+    whole[4:9] = 0
+    made = sp.csr_matrix(whole) if kind == "csr" else whole
+    artifact = Artifact(tmp_path, {})
+    n_zero = write_blocks(
+        tmp_path, "train", (made[low:high] for low, high in [(0, 4), (4, 9), (9, 10), (10, 20)])
+    )
+    assert n_zero == (~whole.any(axis=1)).sum()
+    found = artifact.matrix("train")
+    assert found.shape == whole.shape and found.dtype == whole.dtype
+    np.testing.assert_array_equal(found if kind == "array" else found.toarray(), whole)
+    if kind == "csr":
+        assert not found.data.flags.writeable and not found.data.flags.owndata
+        np.testing.assert_array_equal(found[[9, 2, 2]].toarray(), whole[[9, 2, 2]])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
-from textbench.evaluation.columns import full_columns
+from textbench.evaluation.columns import column_counts, row_blocks
 from textbench.evaluation.metrics.query_scores import QueryScores
 
 if TYPE_CHECKING:
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 DENSE = 0.15
 DEEPEST = 10  # precision is reported down to rank 10
 BLOCK_BYTES = 2**24  # of scores at a time; the product they come from takes up to three times as much
+# Unit vectors of the training documents that take more are not kept: they are made again, so many bytes at a time, for
+# each of fewer and larger blocks of scores.
+KEPT_BYTES, MADE_BYTES, MANY_SCORES = 2**32, 2**28, 2**32
 # Unit vectors on a grid of 2^-26 have products on a grid of 2^-52 and partial sums below 2: float64 adds
 # them without rounding, hence in any order, and equal documents get equal scores wherever they stand.
 FIXED_POINT = 2.0**26
@@ -55,7 +58,7 @@ def search_by_example(
     train, test: csr or dense, (n_train, n_features) and (n_test, n_features), both of one kind, not modified.
     train_targets, test_targets: (n_train,) and (n_test,) ints; a training document is relevant to a query of
     its class. Cosines are compared as float32; a zero vector has cosine 0 to all. Memory: a float64 copy
-    or two of the features, those that are multiplied dense as arrays, and 64 MB.
+    or two of the features, those that are multiplied dense as arrays, and 64 MB; where one takes more than 4 GB, 6 GB.
 
     Equal scores are averaged over their orders, so that no measure depends on the order of the documents.
     Average precision sums (R_n - R_(n-1)) P_n over the distinct scores; precision at k is the expected number
@@ -153,17 +156,41 @@ def _cosines(
     train: "np.ndarray | csr_matrix", test: "np.ndarray | csr_matrix"
 ) -> Iterator[tuple[int, np.ndarray]]:
     """Blocks of the cosine matrix: (first test row, float32 array (rows of the block, n_train))."""
-    n_rows = max(1, BLOCK_BYTES // (4 * train.shape[0]))
+    n_train = train.shape[0]
     full = _dense_columns(train)
-    dense, sparse = _unit_rows(train, full)
-    dense, sparse = dense.T, sparse.T.tocsr()
+    n_sparse = 0 if isinstance(train, np.ndarray) else train.nnz
+    n_bytes = 8 * n_train * np.count_nonzero(full) + 12 * n_sparse
+    is_kept = n_bytes <= KEPT_BYTES
+    parts = row_blocks(n_train, n_train if is_kept else max(1, MADE_BYTES * n_train // n_bytes))
+    kept = _unit_columns(train, full) if is_kept else None
+    n_rows = max(1, (BLOCK_BYTES if is_kept else MANY_SCORES) // (4 * n_train))
     for start in range(0, test.shape[0], n_rows):
-        dense_rows, sparse_rows = _unit_rows(test[start : start + n_rows], full)
-        # Without full columns float32 sums run in the order of the features: equal documents get equal scores.
-        block = dense_rows @ dense if full.any() else np.zeros((len(dense_rows), train.shape[0]), np.float32)
-        if sparse.nnz:
-            _add_product(block, *_parts(sparse_rows), *_parts(sparse))
-        yield start, block.astype(np.float32, copy=False)
+        rows = _unit_rows(test[start : start + n_rows], full)
+        if kept:
+            yield start, _products(*rows, *kept)
+            continue
+        block = np.empty((len(rows[0]), n_train), dtype=np.float32)
+        for part in parts:
+            block[:, part] = _products(*rows, *_unit_columns(train[part], full))
+        yield start, block
+
+
+def _unit_columns(X: "np.ndarray | csr_matrix", full: np.ndarray) -> "tuple[np.ndarray, csr_matrix]":
+    """What `_unit_rows` returns, transposed."""
+    dense, sparse = _unit_rows(X, full)
+    return dense.T, sparse.T.tocsr()
+
+
+def _products(
+    dense_rows: np.ndarray, sparse_rows: "csr_matrix", dense: np.ndarray, sparse: "csr_matrix"
+) -> np.ndarray:
+    """The products of rows with columns, the dense parts and the sparse ones: float32 (n_rows, n_columns)."""
+    # Without full columns float32 sums run in the order of the features: equal documents get equal scores.
+    is_dense = dense.shape[0] > 0
+    block = dense_rows @ dense if is_dense else np.zeros((len(dense_rows), sparse.shape[1]), np.float32)
+    if sparse.nnz:
+        _add_product(block, *_parts(sparse_rows), *_parts(sparse))
+    return block.astype(np.float32, copy=False)
 
 
 def _parts(X: "csr_matrix") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -191,8 +218,9 @@ def _dense_columns(X: "np.ndarray | csr_matrix") -> np.ndarray:
     """
     if isinstance(X, np.ndarray):
         return np.ones(X.shape[1], dtype=bool)
-    full = full_columns(X, DENSE)
-    return full if 2 * full[X.indices].sum() > X.nnz else np.zeros_like(full)
+    counts = column_counts(X)
+    full = counts > DENSE * X.shape[0]
+    return full if 2 * counts[full].sum() > X.nnz else np.zeros_like(full)
 
 
 def _unit_rows(X: "np.ndarray | csr_matrix", full: np.ndarray) -> "tuple[np.ndarray, csr_matrix]":
@@ -245,5 +273,6 @@ def _check(
             raise ValueError(
                 f"{name} must have one row a target, at least one; received {X.shape[0]} and {len(targets)}"
             )
-        if not np.isfinite(X if isinstance(X, np.ndarray) else X.data).all():
+        values = X if isinstance(X, np.ndarray) else X.data
+        if not all(np.isfinite(values[rows]).all() for rows in row_blocks(len(values), MADE_BYTES)):
             raise ValueError(f"{name} features must be finite; received nan or inf")

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from textbench.evaluation.columns import full_columns
-from textbench.evaluation.probes.linear import LinearProbe, check_documents
+from textbench.evaluation.probes.linear import LinearProbe, check_documents, root_mean_square_norm
 from textbench.evaluation.probes.nonlinear import NeighboursProbe, PerceptronProbe
 from textbench.evaluation.probes.solvers.choice import (
+    MOST_COPIED,
     Solver,
     choose_logistic_solver,
     choose_solver,
@@ -128,6 +129,27 @@ class LinearSVMProbe(LiblinearProbe):
         from textbench.evaluation.probes.solvers.gram import HingeDocuments
 
         return HingeDocuments
+
+    def fit_folds(
+        self,
+        X: "np.ndarray | csr_matrix",
+        y: "np.ndarray | csr_matrix",
+        folds: Iterable[tuple[np.ndarray, np.ndarray]],
+        c_grid: Sequence[float],
+    ) -> Iterator[tuple[Iterator[Self], Any]]:
+        """As the others do; of very many values the training documents are read where they lie, not copied first."""
+        if isinstance(X, np.ndarray) or X.nnz <= MOST_COPIED:
+            yield from super().fit_folds(X, y, folds, c_grid)
+            return
+        from textbench.evaluation.probes.solvers.dual_descent import DualPath
+
+        full = full_columns(X)
+        for train, test in folds:
+            check_documents(train, y[train])
+            probe = copy(self)
+            probe.scale_ = root_mean_square_norm(X, train) if self.scaled else 1.0
+            documents = DualPath(X, full, probe.scale_, self.random_state, train)
+            yield probe._path(documents, y[train], c_grid), X[test]
 
     def _solver(self, n_documents: int) -> Any:
         from sklearn.svm import LinearSVC

@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from textbench.evaluation.columns import row_blocks
+
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 # The score, with its sign, of a label that no training document has, or that all have: beyond any margin.
 CONSTANT = 1e6
+ROWS = 8192  # sparse documents that are scored at once
 
 
 class LinearProbe(ABC):
@@ -96,7 +99,7 @@ class LinearProbe(ABC):
         return _divided(X, self.scale_)
 
     def _scale(self, X: "np.ndarray | csr_matrix") -> float:
-        return _root_mean_square_norm(X) if self.scaled else 1.0
+        return root_mean_square_norm(X) if self.scaled else 1.0
 
     def _fit(self, documents: Any, y: "np.ndarray | csr_matrix") -> Self:
         if not self.C > 0:
@@ -143,9 +146,15 @@ class LinearProbe(ABC):
             raise ValueError(
                 f"X must have the {self.coef_.shape[1]} features of training; received {X.shape[1]}"
             )
-        products = X @ self.coef_.T
-        scores = (products if isinstance(products, np.ndarray) else products.toarray()) + self.intercept_
+        # In double precision sparse documents are copied to it: some at a time.
+        is_small = isinstance(X, np.ndarray) or X.shape[0] <= ROWS
+        blocks = [X] if is_small else (X[rows] for rows in row_blocks(X.shape[0], ROWS))
+        scores = np.concatenate([self._products(block) for block in blocks]) + self.intercept_
         return scores[:, 0] if len(self.intercept_) == 1 and self.thresholds_ is None else scores
+
+    def _products(self, X: "np.ndarray | csr_matrix") -> np.ndarray:
+        products = X @ self.coef_.T
+        return products if isinstance(products, np.ndarray) else products.toarray()
 
     def predict(self, X: "np.ndarray | csr_matrix") -> "np.ndarray | csr_matrix":
         """The class of the highest score (n_documents,); for several labels those above their thresholds.
@@ -210,10 +219,17 @@ def dense_indicator(Y: "np.ndarray | csr_matrix") -> np.ndarray:
     return (Y if isinstance(Y, np.ndarray) else Y.toarray()).astype(bool)
 
 
-def _root_mean_square_norm(X: "np.ndarray | csr_matrix") -> float:
+def root_mean_square_norm(X: "np.ndarray | csr_matrix", rows: np.ndarray | None = None) -> float:
+    """The root mean square of the norms of X's rows, or of some, ints (n,), of a csr matrix; 1 where all are zero."""
+    n_rows = X.shape[0] if rows is None else len(rows)
+    blocks = [X] if rows is None else (X[rows[some]] for some in row_blocks(n_rows, ROWS))
+    square = sum(map(_square, blocks))
+    return math.sqrt(square / n_rows) or 1.0  # all-zero features stay as they are
+
+
+def _square(X: "np.ndarray | csr_matrix") -> float:
     values = X.ravel(order="K") if isinstance(X, np.ndarray) else X.data
-    square = float(np.einsum("i,i->", values, values, dtype=np.float64))
-    return math.sqrt(square / X.shape[0]) or 1.0  # all-zero features stay as they are
+    return float(np.einsum("i,i->", values, values, dtype=np.float64))
 
 
 def _divided(X: "np.ndarray | csr_matrix", scale: float) -> "np.ndarray | csr_matrix":

@@ -1,37 +1,45 @@
-"""Arrays and csr matrices that are written a block at a time, byte for byte as numpy and scipy write them whole."""
+"""Arrays and csr matrices that are written a block at a time, byte for byte as numpy and scipy write them whole.
 
+Matrices of very many values are kept in files of their own, which are read where they lie.
+"""
+
+import contextlib
 import io
 import shutil
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
 
 import numpy as np
 from numpy.lib import format as npy
+from scipy.sparse import csr_matrix
 
 COPIED = 2**20  # bytes at once
 
 
 class ArrayFile:
-    """A `.npy` file of one axis that grows; how long it is stands in its header once it is closed.
+    """A `.npy` file that grows by its first axis; how long it is stands in its header once it is closed.
 
-    numpy leaves room for that in the header of every file.
+    numpy leaves room for that in the header of every file. further: the lengths of its other axes.
     """
 
-    def __init__(self, path: Path, dtype: type) -> None:
+    def __init__(self, path: Path, dtype: Any, further: tuple[int, ...] = ()) -> None:
         self._file = path.open("wb")
         self._dtype = np.dtype(dtype)
+        self._further = further
         self._length = 0
         self._write_header()
 
     def append(self, array: np.ndarray) -> None:
-        """Write an array, (n,), behind what is there."""
+        """Write an array, (n, ...), behind what is there."""
         self._file.write(np.ascontiguousarray(array, dtype=self._dtype).data)
         self._length += len(array)
 
     def _write_header(self) -> None:
-        about = {"descr": npy.dtype_to_descr(self._dtype), "fortran_order": False, "shape": (self._length,)}
+        shape = (self._length, *self._further)
+        about = {"descr": npy.dtype_to_descr(self._dtype), "fortran_order": False, "shape": shape}
         npy.write_array_header_1_0(self._file, about)
 
     def __enter__(self) -> Self:
@@ -159,3 +167,48 @@ def _size_of(array: np.ndarray) -> int:
 def _local_header(name: str) -> int:
     """Return the bytes before a member of an archive: 30, its name, and 20 for sizes of 64 bits."""
     return 30 + len(f"{name}.npy") + 20
+
+
+def write_blocks(folder: Path, name: str, blocks: Iterable[np.ndarray | csr_matrix]) -> int:
+    """Write a matrix some rows at a time; return how many rows hold nothing but zeros.
+
+    blocks: all dense, (n, n_features), which become `<name>.npy`, or all csr, whose indices and values become
+    `<name>.indices.npy` and `<name>.data.npy`, beside `<name>.npz` with indptr and shape, for `mapped_csr`.
+    """
+    files: dict[str, ArrayFile] = {}
+    n_zero, n_columns, lengths = 0, 0, [np.zeros(1, dtype=np.int64)]
+    with contextlib.ExitStack() as opened:
+
+        def append(ending: str, array: np.ndarray) -> None:
+            if ending not in files:
+                file = ArrayFile(folder / f"{name}{ending}", array.dtype, array.shape[1:])
+                files[ending] = opened.enter_context(file)
+            files[ending].append(array)
+
+        for block in blocks:
+            if isinstance(block, np.ndarray):
+                append(".npy", block)
+                n_zero += int((~block.any(axis=1)).sum())
+                continue
+            append(".indices.npy", block.indices)
+            append(".data.npy", block.data)
+            n_zero += int((block.count_nonzero(axis=1) == 0).sum())
+            lengths.append(np.diff(block.indptr))
+            n_columns = block.shape[1]
+    if ".npy" not in files:
+        indptr = np.cumsum(np.concatenate(lengths), dtype=np.int64)
+        np.savez(folder / f"{name}.npz", indptr=indptr, shape=(len(indptr) - 1, n_columns))
+    return n_zero
+
+
+def mapped_csr(folder: Path, name: str) -> csr_matrix:
+    """Return a csr matrix that `write_blocks` wrote.
+
+    Its indices and values are mapped, not copied: read when they are used, and given back when memory is short. They
+    cannot be written to.
+    """
+    files = [folder / f"{name}.{part}.npy" for part in ("data", "indices")]
+    with np.load(folder / f"{name}.npz", allow_pickle=False) as about:
+        indptr, shape = about["indptr"], tuple(about["shape"].tolist())
+    data, indices = (np.asarray(np.load(file, mmap_mode="r", allow_pickle=False)) for file in files)
+    return csr_matrix((data, indices, indptr), shape=shape)

@@ -191,7 +191,9 @@ def _resident_mb(pid: int) -> float:
 
     try:
         process = psutil.Process(pid)
-        return sum(one.memory_info().rss for one in (process, *process.children(recursive=True))) / 1e6
+        used = [one.memory_info() for one in (process, *process.children(recursive=True))]
+        # Files that are mapped take no memory that others need.
+        return sum(one.rss - getattr(one, "shared", 0) for one in used) / 1e6
     except psutil.NoSuchProcess:
         return 0.0
 

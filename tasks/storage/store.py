@@ -14,7 +14,7 @@ import shutil
 import socket
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -72,11 +72,18 @@ class Artifact:
         return read_npz(self.folder / f"{name}.npz")
 
     def matrix(self, name: str) -> "np.ndarray | csr_matrix":
-        """Return a dense array (`<name>.npy`) or a csr matrix (`<name>.npz`), whichever was saved."""
+        """Return a dense array (`<name>.npy`) or a csr matrix (`<name>.npz`), whichever was saved.
+
+        One that was saved by blocks is not copied into memory.
+        """
         if (self.folder / f"{name}.npy").exists():
             return self.array(name)
         from scipy.sparse import csr_array, csr_matrix
 
+        if (self.folder / f"{name}.data.npy").exists():
+            from textbench.tasks.storage.blocks import mapped_csr
+
+            return mapped_csr(self.folder, name)
         saved = self.arrays(name)
         kind = csr_array if "_is_array" in saved else csr_matrix
         return kind((saved["data"], saved["indices"], saved["indptr"]), shape=tuple(saved["shape"].tolist()))
@@ -159,6 +166,12 @@ class Job:
             is_zero = matrix.count_nonzero(axis=1) == 0
             scipy.sparse.save_npz(self.folder / f"{name}.npz", matrix, compressed=False)
         self.zero_rows[name] = int(is_zero.sum())
+
+    def save_blocks(self, name: str, blocks: "Iterable[np.ndarray | csr_matrix]") -> None:
+        """Write a matrix some rows at a time, all csr or all dense (`tasks.storage.blocks.write_blocks`)."""
+        from textbench.tasks.storage.blocks import write_blocks
+
+        self.zero_rows[name] = write_blocks(self.folder, name, blocks)
 
     def save_json(self, name: str, value: Any) -> None:
         """Write `<name>.json`."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from textbench.evaluation.columns import full_columns
+from textbench.evaluation.columns import FULL, column_counts
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -30,6 +30,8 @@ MANY_LOGISTIC = 150
 # more than features, for documents beyond MANY_DOCUMENTS and a C up to MODERATE (tests/benchmarks/solvers.py).
 MANY_DOCUMENTS = 30_000
 MODERATE = 3.0
+# LIBLINEAR has its documents as 28 bytes a value, 11 GB of these; descent reads them as they are.
+MOST_COPIED = 400_000_000
 Solver = Literal["primal", "gram", "descent", "liblinear"]
 
 
@@ -44,9 +46,9 @@ def choose_solver(X: "np.ndarray | csr_matrix") -> Solver:
     long = n_values > MANY * n_documents
     if n_documents <= MOST and (long or _uneven(X)):
         return "gram"
-    full = full_columns(X)
-    n_full = np.count_nonzero(X[:, full]) if isinstance(X, np.ndarray) else full[X.indices].sum()
-    return "descent" if 2 * n_full > n_values else "liblinear"
+    counts = column_counts(X)
+    n_full = counts[counts > FULL * n_documents].sum()
+    return "descent" if 2 * n_full > n_values or n_values > MOST_COPIED else "liblinear"
 
 
 def choose_logistic_solver(X: "np.ndarray | csr_matrix") -> Solver:

@@ -15,12 +15,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import njit
 
+from textbench.evaluation.columns import row_blocks
+
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 # LIBLINEAR's spread of the projected gradient, to begin with, and the largest relative duality gap.
 TOLERANCE = 1e-3
 GAP = 1e-5
+ROWS = 8192  # whose values are squared at once
 # Sums may be reordered, which vector instructions need; nothing else is relaxed.
 REORDERED = {"reassoc", "contract", "nsz"}
 
@@ -32,28 +35,35 @@ class DualPath:
 
     X: csr or dense (n_documents, n_features), any real dtype, never modified; float32 is read as it is, other
     types as float64; sums are float64. full: bools (n_features,), the columns of the dense block; an array is
-    one block. The same seed gives the same bits.
+    one block. rows: positions of the documents, ints, of X's if not all. The same seed gives the same bits.
     """
 
-    def __init__(self, X: "np.ndarray | csr_matrix", full: np.ndarray, scale: float, seed: int = 0) -> None:
+    def __init__(
+        self,
+        X: "np.ndarray | csr_matrix",
+        full: np.ndarray,
+        scale: float,
+        seed: int = 0,
+        rows: np.ndarray | None = None,
+    ) -> None:
         from scipy.sparse import csr_matrix
 
         dtype: Any = np.float32 if X.dtype == np.float32 else np.float64
         if isinstance(X, np.ndarray):
             full = np.ones(X.shape[1], dtype=bool)
-            self.dense = np.ascontiguousarray(X, dtype=dtype)
-            self.sparse = csr_matrix((len(X), 0), dtype=dtype)
+            self.dense = np.ascontiguousarray(X if rows is None else X[rows], dtype=dtype)
+            self.sparse = csr_matrix((len(self.dense), 0), dtype=dtype)
         else:
-            columns = X.tocsc()
-            self.dense = np.ascontiguousarray(columns[:, full].toarray(), dtype=dtype)
-            self.sparse = csr_matrix(columns[:, ~full], dtype=dtype)
+            self.dense, self.sparse = _parts(X, np.arange(X.shape[0]) if rows is None else rows, full, dtype)
         self.full = full
         self.scale = scale
         self.seed = seed
         square = np.einsum("ij,ij->i", self.dense, self.dense, dtype=np.float64)
-        square += np.asarray(self.sparse.astype(np.float64).power(2).sum(axis=1)).ravel()
+        for some in row_blocks(len(square), ROWS):
+            squares = self.sparse[some].astype(np.float64).power(2)
+            square[some] += np.asarray(squares.sum(axis=1)).ravel()
         self.square = square / scale**2 + 1.0  # the bias is a feature of ones
-        self.shape = X.shape
+        self.shape = (len(square), X.shape[1])
         self._last: dict[int, tuple[np.ndarray, ...]] = {}
 
     def solve(
@@ -94,6 +104,44 @@ class DualPath:
         coefficients = np.empty(len(self.full))
         coefficients[self.full], coefficients[~self.full] = dense / self.scale, sparse / self.scale
         return coefficients, float(bias[0])
+
+
+def _parts(X: "csr_matrix", rows: np.ndarray, full: np.ndarray, dtype: Any) -> tuple[np.ndarray, Any]:
+    """The full columns of some csr documents as an array, C order, the others as csr, columns of both rising."""
+    from scipy.sparse import csr_matrix
+
+    ordered = X if X.has_sorted_indices else X.sorted_indices()
+    n_full = np.count_nonzero(full)
+    # Its place in the dense block, or -1 less its place among the others.
+    place = np.where(full, np.cumsum(full) - 1, -np.cumsum(~full))
+    n_sparse = np.zeros(len(rows), dtype=np.int64)
+    _count_sparse(rows, ordered.indptr, ordered.indices, place, n_sparse)
+    starts = np.concatenate([[0], np.cumsum(n_sparse)])
+    starts = starts.astype(np.int32) if starts[-1] <= np.iinfo(np.int32).max else starts
+    dense = np.zeros((len(rows), n_full), dtype=dtype)
+    columns, values = np.empty(starts[-1], dtype=starts.dtype), np.empty(starts[-1], dtype=dtype)
+    _part(rows, ordered.indptr, ordered.indices, ordered.data, place, dense, columns, values)
+    return dense, csr_matrix((values, columns, starts), shape=(len(rows), X.shape[1] - n_full))
+
+
+@njit(nogil=True, cache=True)
+def _count_sparse(rows, starts, columns, place, n_sparse):  # type: ignore[no-untyped-def]
+    for i, row in enumerate(rows):
+        for k in range(starts[row], starts[row + 1]):
+            n_sparse[i] += place[columns[k]] < 0
+
+
+@njit(nogil=True, cache=True)
+def _part(rows, starts, columns, values, place, dense, sparse_columns, sparse_values):  # type: ignore[no-untyped-def]
+    n = 0
+    for i, row in enumerate(rows):
+        for k in range(starts[row], starts[row + 1]):
+            to = place[columns[k]]
+            if to >= 0:
+                dense[i, to] += values[k]
+            else:
+                sparse_columns[n], sparse_values[n] = -1 - to, values[k]
+                n += 1
 
 
 @njit(fastmath=REORDERED, nogil=True, cache=True)
