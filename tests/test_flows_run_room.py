@@ -11,8 +11,9 @@ import scipy.sparse as sp
 from tests.own_documents import write
 from textbench.flows.plan.cell import plan
 from textbench.flows.plan.request import BenchmarkRequest
+from textbench.flows.run import room
 from textbench.flows.run.preflight import require_data
-from textbench.flows.run.room import megabytes
+from textbench.flows.run.room import megabytes, settings_within
 from textbench.tasks import InputError, catalogue
 from textbench.tasks.storage.store import Store
 
@@ -23,7 +24,7 @@ def test_a_method_that_needs_more_stops_before_anything(tmp_path: Path) -> None:
     rows = [f"w{i % 7} w{i % 5},{'ab'[i % 2]}\n" for i in range(40)]
     own = {"path": str(write(tmp_path, "one.csv", "text,label\n" + "".join(rows)))}
     cells = plan(BenchmarkRequest([], ["tfidf", "dcot(n_prototypes=100)"], own=own))
-    expected = 12e-6 * 28 * 3 * 100
+    expected = 6e-6 * 28 * 3 * 100
     assert megabytes("dcot", {"n_prototypes": 100}, 28) == pytest.approx(expected)
     require_data(tmp_path, cells, memory_limit=expected * 1.01)
     with pytest.raises(InputError, match=r"n_prototypes=100\) would need about 0 MB for the 28 training"):
@@ -37,16 +38,60 @@ def test_forecasts_grow_with_documents_and_parameters() -> None:
         assert megabytes(name, {}, 2000) == pytest.approx(2 * megabytes(name, {}, 1000)), name
         assert megabytes(name, {}, 1000) > 0, name
     assert megabytes("scdv", {"word_vectors__vector_size": 100}, 9) == megabytes("scdv", {}, 9) / 2
+    assert megabytes("bowv", {"n_clusters": 30}, 9) == megabytes("bowv", {}, 9) / 2
     parts = megabytes("dcot", {}, 9), megabytes("scdv", {}, 9)
     joined = megabytes("join", {"first": "dcot", "second": "scdv"}, 9)
     assert max(parts) < joined < sum(parts) * 1.5
     assert megabytes("tfidf", {}, 10**9) == 0
 
 
+@pytest.mark.parametrize("name", FORECAST)
+def test_the_settings_that_would_fit_are_the_largest(name: str) -> None:
+    there_is = megabytes(name, {}, 1000) / 2.5
+    fitting = [one.split("=") for one in settings_within(name, {}, 1000, there_is)]
+    assert fitting
+    for parameter, value in fitting:
+        assert megabytes(name, {parameter: int(value)}, 1000) <= there_is
+        assert megabytes(name, {parameter: int(value) + 1}, 1000) > there_is
+    assert settings_within(name, {}, 10**9, 0.0) == []
+
+
+def test_another_probe_copies_features(tmp_path: Path) -> None:
+    rows = [f"w{i % 7} w{i % 5},{'ab'[i % 2]}\n" for i in range(40)]
+    own = {"path": str(write(tmp_path, "one.csv", "text,label\n" + "".join(rows)))}
+    cells = plan(BenchmarkRequest([], ["dcot"], probe="logistic-regression", own=own))
+    there_is = 1.1 * megabytes("dcot", {}, 28)
+    with pytest.raises(InputError, match=r"choose n_prototypes=244 or fewer documents"):
+        require_data(tmp_path, cells, memory_limit=there_is)
+
+
+def test_pairs_of_documents_are_refused_where_they_take_too_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [f"w{i % 7} w{i % 5},{'ab'[i % 2]}\n" for i in range(40)]
+    own = {"path": str(write(tmp_path, "one.csv", "text,label\n" + "".join(rows)))}
+    cells = plan(BenchmarkRequest([], ["gzip-knn"], own=own))
+    require_data(tmp_path, cells, time_limit=1e-9)  # few documents are not timed
+    monkeypatch.setattr(room, "FEW", 27)
+    require_data(tmp_path, cells, time_limit=3600.0)
+    with pytest.raises(
+        InputError, match=r"gzip-knn would need about 0 hours for the 28 training and 12 test"
+    ):
+        require_data(tmp_path, cells, time_limit=1e-9)
+
+
+def test_only_pairs_of_documents_are_timed() -> None:
+    """Each other method's work is a constant a document or token; k-NN's pairs are products of a few terms each.
+
+    A million documents are hours by k-NN, half a year by gzip.
+    """
+    assert [name for name, entry in catalogue.methods().items() if "seconds" in entry.bound] == ["gzip-knn"]
+
+
 @pytest.mark.parametrize(
     ("name", "params"),
     [
-        ("scdv", {"n_clusters": 10}),
+        ("scdv", {"n_clusters": 40}),
         ("bowv", {"n_clusters": 20}),
         ("dcot", {"n_prototypes": 150}),
         ("msda", {"n_targets": 150}),

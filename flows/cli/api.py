@@ -154,7 +154,9 @@ def run(
 
     place, tracker = _place_and_tracker(home, tracking)
     request = _request(BenchmarkRequest, _about(datasets, methods, seeds, place, options, BenchmarkRequest))
-    require_data(place, plan(request), tracker, memory_limit=request.memory_limit)
+    require_data(
+        place, plan(request), tracker, memory_limit=request.memory_limit, time_limit=request.time_limit
+    )
     return Results(place, _computed(run_sweep, request, place, tracker, progress))
 
 

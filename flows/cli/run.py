@@ -120,10 +120,10 @@ def run(
     read_settings(home)
     cells = plan(request)
     if dry_run:
-        require_room(Store(home / "store"), cells, request.memory_limit)
+        require_room(Store(home / "store"), cells, request.memory_limit, request.time_limit)
         print_plan(home, cells, json)
         return
-    require_data(home, cells, say=note, memory_limit=request.memory_limit)
+    require_data(home, cells, say=note, memory_limit=request.memory_limit, time_limit=request.time_limit)
     if run_request(home, request, where, json):
         raise typer.Exit(1)
 

@@ -35,16 +35,17 @@ def require_data(
     tracker: Tracker | None = None,
     say: Callable[[str], None] = log.warning,
     memory_limit: float | None = None,
+    time_limit: float | None = None,
 ) -> None:
     """Ingest what is not stored yet, so that methods and documents that are missing or bad stop a run before it begins.
 
     Without a tracker runs are tracked where mlflow.yaml says. `say` is told what a reader may want to know.
-    `memory_limit` is in megabytes.
+    `memory_limit` is in megabytes, `time_limit` in seconds.
 
     Raises InputError for a method's file that cannot be loaded, for documents that are none, a part without a token,
     folds that are asked for where the data has validation documents of its own, and a metric that tuning cannot compute
-    on the user's documents, a method that needs more memory than there is, or a database that machines share and that
-    does not answer; TrackingError where MLflow, which something new is to be written to, does not answer.
+    on the user's documents, a method that needs more memory or time than there is, or a database that machines share
+    and that does not answer; TrackingError where MLflow, which something new is to be written to, does not answer.
     """
     store = Store(home / "store")
     missing = [cell for cell in cells if not store.has(cell.references["evaluate"])]
@@ -79,7 +80,7 @@ def require_data(
             validation.get("metric"), cell.dataset, several_labels=read_targets(found, "train").ndim == 2
         )
         check_validation(validation, cell.dataset, found)
-    require_room(store, missing, memory_limit)
+    require_room(store, missing, memory_limit, time_limit)
 
 
 def _require_file(store: Store, cell: Cell, say: Callable[[str], None]) -> None:
