@@ -1,17 +1,23 @@
 """What the process of a run holds on to while thousands of stages pass through it."""
 
+import queue
 import subprocess
 import sys
 import threading
 import uuid
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow
 import pyarrow.parquet
+import pytest
+from prefect.events.clients import NullEventsClient
+from prefect.events.worker import EventsWorker
 from prefect.settings import get_current_settings
 from prefect.task_runners import ThreadPoolTaskRunner
 
+from textbench.flows.run import prefect_tasks
 from textbench.flows.run.prefect_tasks import PrefectThreads, task_runner, without_heartbeat
 
 READ = """
@@ -64,3 +70,22 @@ def test_reading_predictions_loads_no_pandas_and_scoring_them_no_compiler(tmp_pa
     assert done.returncode == 0, done.stderr
     half, mean = map(float, done.stdout.split())
     assert 0 < half < 1 and mean == values.mean()
+
+
+def test_stages_wait_while_many_events_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until few are left; of a server that takes none, no longer than there is patience."""
+    waiting: queue.Queue[int] = queue.Queue()
+    for event in range(prefect_tasks.MOST_EVENTS + 50):
+        waiting.put(event)
+    worker = SimpleNamespace(instance=lambda: SimpleNamespace(_queue=waiting))
+    monkeypatch.setattr(prefect_tasks, "EventsWorker", worker)
+    monkeypatch.setattr(prefect_tasks, "PATIENCE", 0.05)
+    prefect_tasks.wait_for_events()
+    assert waiting.qsize() == prefect_tasks.MOST_EVENTS + 50
+    monkeypatch.setattr(prefect_tasks, "PATIENCE", 60.0)
+    threading.Timer(0.05, lambda: [waiting.get() for _ in range(51)]).start()
+    prefect_tasks.wait_for_events()
+    assert waiting.qsize() == prefect_tasks.MOST_EVENTS - 1
+    assert isinstance(EventsWorker(NullEventsClient, ())._queue, queue.Queue), (
+        "Prefect keeps them elsewhere now"
+    )

@@ -1,6 +1,7 @@
 """Stages as Prefect tasks of the flow that runs here: on this machine, or on a Dask cluster."""
 
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from weakref import WeakValueDictionary
 
 from prefect.cache_policies import NO_CACHE
 from prefect.context import FlowRunContext, SettingsContext, get_settings_context
+from prefect.events.worker import EventsWorker
 from prefect.futures import PrefectFuture
 from prefect.states import Completed, Failed, State
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
@@ -22,6 +24,10 @@ from textbench.tasks.storage.isolate import n_cores, n_jobs
 from textbench.tasks.storage.recipe import Reference
 from textbench.tasks.storage.store import Store
 from textbench.tasks.words import counted
+
+# Events that wait to be sent to the server, each with all that its task knew, 15 KB; and the seconds to wait for that.
+MOST_EVENTS = 256
+PATIENCE = 10.0
 
 
 class PrefectThreads(ThreadPoolTaskRunner[Any]):
@@ -112,6 +118,7 @@ class PrefectTasks:
     ) -> Outcome:
         """Start a stage and call `ended` when it ends; return its outcome."""
         task = task_of(stage)
+        wait_for_events()
         if context := FlowRunContext.get():
             # Prefect keeps the state of every result, for a task that is handed one to say so on its page: 8 KB a cell.
             # Stages are handed references.
@@ -128,6 +135,17 @@ class PrefectTasks:
         future: PrefectFuture[Any] = task.submit(reference, store)
         future.add_done_callback(lambda _: ended())
         return lambda: _outcome(future)
+
+
+def wait_for_events() -> None:
+    """Wait while more than MOST_EVENTS wait to be sent, for PATIENCE seconds at most.
+
+    A server takes longer for the events of a stage that is stored than the stage does, and thousands of cells would
+    wait in memory.
+    """
+    waiting, until = EventsWorker.instance()._queue, time.monotonic() + PATIENCE
+    while waiting.qsize() > MOST_EVENTS and time.monotonic() < until:
+        time.sleep(0.01)
 
 
 def _outcome(future: PrefectFuture[Any]) -> BaseException | str | None:

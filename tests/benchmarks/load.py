@@ -5,13 +5,15 @@ they took to compute, divided by the cells. One stage is computed at a time and 
 nothing is computed beside the overhead; planning, the Prefect tasks, storing and verifying, and recording count as
 overhead, imports do not (a small sweep runs first). The CPU that this process spends beyond computing is a lower bound
 of the overhead, and unlike it does not depend on what else the machine does. Peak memory is the whole process's, so it
-holds the libraries that compute. The runner's own memory, as users have it, is that of a sweep of the same cells whose
-artifacts are there and whose records are not: it schedules, verifies, scores and records all of them.
+holds the libraries that compute. The runner's own memory, as users have it, is that of a sweep of cells whose artifacts
+are there and whose records are not: it schedules, verifies, scores and records all of them, 5, 500 and all. There the
+artifacts of one seed are computed and the other seeds' are copies under their own keys.
+
+`TEXTBENCH_LOAD_PARTS` names parts (overhead,memory,tracking).
 """
 
 import json
 import os
-import resource
 import shutil
 import sqlite3
 import subprocess
@@ -21,18 +23,21 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from tests.benchmarks._memory import peak_mb
 from tests.benchmarks.command_line import seconds
 from tests.commands import textbench
 from textbench.flows.plan.cell import Cell, plan
 from textbench.flows.plan.request import Request
 from textbench.flows.servers import prefect_server, services
-from textbench.tasks.storage.files import META, read_meta, write_json
+from textbench.tasks.storage.files import META, read_meta, sealed, write_json
 from textbench.tasks.storage.store import Store
 
 N_CELLS = int(os.environ.get("TEXTBENCH_LOAD_CELLS") or 5000)
+PARTS = (os.environ.get("TEXTBENCH_LOAD_PARTS") or "overhead,memory,tracking").split(",")
 MOST_MB = 400  # of the runner
 N_RUNS = 5000  # of the leaderboard
 METHODS = [f"lsi(n_components={k})" for k in (2, 3, 4, 5, 6)]
@@ -55,23 +60,54 @@ def main() -> None:
         lines = [f"word{i % 7} {'red' if i % 2 else 'blue'},{'a' if i % 2 else 'b'}" for i in range(60)]
         (root / "toy.csv").write_text("\n".join(["text,label", *lines]))
         try:
-            few, many = (_sweep(root, n, "none") for n in (N_CELLS // 10, N_CELLS))
-            _say("without tracking", many, 150)
-            _say_memory("of a process that computes too", few, many)
-            _say_memory(
-                "of the runner", *(_sweep(root, n, "none", again=True) for n in (N_CELLS // 10, N_CELLS))
-            )
-            print(f"a cell's row as JSON: {many['row_kb']:.1f} KB; its plan: {many['plan_kb']:.1f} KB")
-            _say("with tracking in SQLite", _sweep(root, N_CELLS, "sqlite"), 400)
-            _say("with an MLflow server", _sweep(root, N_CELLS // 10, "server"), 400)
-            as_run = _sweep(root, N_CELLS // 10, "sqlite", isolated=True)
-            print(
-                f"as users run it (children, {as_run['workers']} at once, SQLite): {as_run['ms_wall']:.0f} ms a cell, "
-                f"its computing {as_run['ms_computing']:.0f} ms"
-            )
-            _leaderboard(root / f"sqlite-{N_CELLS}-False")
+            if "memory" in PARTS:
+                _memory_of_runner(root)
+            if "overhead" in PARTS:
+                few, many = (_sweep(root, n, "none") for n in (N_CELLS // 10, N_CELLS))
+                _say("without tracking", many, 150)
+                _say_memory("of a process that computes too", few, many)
+                print(f"a cell's row as JSON: {many['row_kb']:.1f} KB; its plan: {many['plan_kb']:.1f} KB")
+            if "tracking" in PARTS:
+                _tracking(root)
         finally:
             textbench("down", home=root)
+
+
+def _tracking(root: Path) -> None:
+    _say("with tracking in SQLite", _sweep(root, N_CELLS, "sqlite"), 400)
+    _say("with an MLflow server", _sweep(root, N_CELLS // 10, "server"), 400)
+    as_run = _sweep(root, N_CELLS // 10, "sqlite", isolated=True)
+    print(
+        f"as users run it (children, {as_run['workers']} at once, SQLite): {as_run['ms_wall']:.0f} ms a cell, "
+        f"its computing {as_run['ms_computing']:.0f} ms"
+    )
+    _leaderboard(root / f"sqlite-{N_CELLS}-False")
+
+
+def _memory_of_runner(root: Path) -> None:
+    """Print the runner's peak at a few cells, hundreds and all, each in a process of its own."""
+    _sweep(root, len(METHODS), "none")
+    home = root / f"none-{len(METHODS)}-False"
+    found = []
+    for n_cells in sorted({len(METHODS), N_CELLS // 10, N_CELLS}):
+        _spread(Store(home / "store"), _plan(root, n_cells))
+        found.append(_sweep(root, n_cells, "none", again=home))
+    for few, many in pairwise(found):
+        _say_memory("of the runner", few, many)
+
+
+def _spread(store: Store, cells: Sequence[Cell]) -> None:
+    """Copy artifacts of the first cell of each method to the cells of other seeds, under their own keys."""
+    first: dict[str, Cell] = {}
+    for cell in cells:
+        computed = first.setdefault(cell.method, cell)
+        for stage, reference in cell.references.items():
+            if store.has(reference):
+                continue
+            folder = store.folder(reference)
+            shutil.copytree(store.folder(computed.references[stage]), folder)
+            meta = read_meta(folder / META)
+            write_json(folder / META, sealed(meta | {"key": reference.key, "recipe": reference.to_json()}))
 
 
 def _say(how: str, found: Mapping[str, Any], bound: float) -> None:
@@ -91,10 +127,10 @@ def _say_memory(whose: str, few: Mapping[str, Any], many: Mapping[str, Any]) -> 
 
 
 def _sweep(
-    root: Path, n_cells: int, tracking: str, isolated: bool = False, again: bool = False
+    root: Path, n_cells: int, tracking: str, isolated: bool = False, again: Path | None = None
 ) -> dict[str, Any]:
-    """Run a sweep in a new process and return what it measured; `again` one that was run, which has to record anew."""
-    home = root / f"{tracking}-{n_cells}-{isolated}"
+    """Run a sweep in a new process and return what it measured; `again`: the folder of one that has the artifacts."""
+    home = again or root / f"{tracking}-{n_cells}-{isolated}"
     if again:
         shutil.rmtree(home / "index")
     with _server(home, tracking == "server") as address:
@@ -178,7 +214,7 @@ def _run(cells: Sequence[Cell], home: Path, isolated: bool) -> dict[str, Any]:
     execute(cells, store, PrefectTasks(), recorder.finish, workers)
     recorder.end()
     wall, cpu = time.perf_counter() - begun, time.process_time() - spent
-    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3  # before this reads back what it took
+    peak = peak_mb()  # before this reads back what it took
     failed = [row["error"] for row in recorder.rows.values() if row["error"]]
     assert not failed and len(recorder.rows) == len(cells), failed[:1]
     keys = {reference.key: reference for cell in cells for reference in cell.references.values()}
@@ -190,7 +226,7 @@ def _run(cells: Sequence[Cell], home: Path, isolated: bool) -> dict[str, Any]:
         "ms_overhead": (wall - computing) * each,
         "ms_computing": computing * each,
         "ms_cpu": (cpu - sum(meta["cpu_seconds"] for meta in metas)) * each,
-        "peak_mb": peak_mb,
+        "peak_mb": peak,
         "row_kb": len(json.dumps(list(recorder.rows.values()))) / len(cells) / 1e3,
         "workers": workers,
     }
