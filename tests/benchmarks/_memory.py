@@ -6,16 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 
-def peak_mb() -> float:
-    """Return the most resident memory that this process has had, in MB.
-
-    `ru_maxrss` would be that of the process it was forked from, where that was larger.
-    """
-    return _status("VmHWM")
-
-
 def forget_peak() -> None:
-    """Let `peak_mb` count from now on."""
+    """Let `tasks.storage.isolate.peak_mb` count from now on."""
     Path("/proc/self/clear_refs").write_text("5", "utf-8")
 
 

@@ -1,28 +1,47 @@
-"""What learns from a million short documents: LSI of 300 dimensions, linear SVM, logistic regression, NB-SVM.
+"""What learns from a million short documents: LSI of 300 dimensions, linear probes, NB-SVM, dCoT, SCDV.
 
 `TEXTBENCH_LEARN_DOCUMENTS` says how many there are (1,000,000), of 60 words and 4 classes; 70 % train. Of each: CPU and
-wall-clock seconds on one thread, the process' peak MB so far, and the accuracy on the others. LSI's features are those
-of all documents; NB-SVM has pairs of neighbours too. Parts are named by TEXTBENCH_LEARN_PARTS (lsi,probes,nb-svm).
+wall-clock seconds on one thread, the process' peak MB meanwhile, and the accuracy on the others. LSI's features are
+those of all documents; NB-SVM has pairs of neighbours too. Parts are named by TEXTBENCH_LEARN_PARTS
+(lsi,probes,nb-svm; dcot and scdv if they are).
+
+dCoT and SCDV, with the parameters they have by default, go as a run goes: features are written by blocks and mapped, a
+linear SVM learns from two thirds of them, as tuning does, and from all, and test documents ask for their like.
+TEXTBENCH_LEARN_STEPS limits the SVM's passes (10,000): one tells what memory it takes. SCDV's word vectors are trained
+on TEXTBENCH_LEARN_VECTORS documents (100,000). Peaks count files that are mapped, which the system takes back when
+it is short; `own` do not.
 """
 
 import os
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix
 from threadpoolctl import threadpool_limits
 
+from tests.benchmarks._memory import forget_peak, own_peak
 from tests.benchmarks.tuning import N_TERMS, counted, short_words
+from textbench.evaluation.metrics.query_by_example import search_by_example
 from textbench.evaluation.probes.catalogue import build_probe
-from textbench.featurizers import lsi, nb_svm, tfidf
+from textbench.evaluation.probes.linear import LinearProbe
+from textbench.featurizers import dcot, lsi, nb_svm, scdv, tfidf
 from textbench.featurizers._dual_descent import solve_scaled
+from textbench.tasks import word_vectors
+from textbench.tasks.featurize import AT_ONCE
+from textbench.tasks.storage.blocks import mapped_csr, write_blocks
 from textbench.tasks.storage.isolate import peak_mb
 
 N_DOCUMENTS = int(os.environ.get("TEXTBENCH_LEARN_DOCUMENTS") or 1_000_000)
 PARTS = (os.environ.get("TEXTBENCH_LEARN_PARTS") or "lsi,probes,nb-svm").split(",")
 PROBES = {"linear-svm": 0.3, "logistic-regression": 3.0}
 N_COMPONENTS = 300
+STEPS = int(os.environ.get("TEXTBENCH_LEARN_STEPS") or 10_000)
+N_VECTORS = int(os.environ.get("TEXTBENCH_LEARN_VECTORS") or 100_000)
+N_QUERIES = 100
 
 
 def main() -> None:
@@ -44,6 +63,53 @@ def main() -> None:
             del weights
         if "nb-svm" in PARTS:
             _nb_svm(words, y, n)
+        if "dcot" in PARTS:
+            _by_blocks("dCoT", dcot.build(), words, y, n)
+        if "scdv" in PARTS:
+            some = list(words[: min(n, N_VECTORS)].astype(np.int32))
+            settings = word_vectors.DEFAULTS | {"trainer": "shared"}
+            found = _timed(
+                f"word vectors of {len(some):,} documents",
+                lambda: word_vectors.train(some, [""] * N_TERMS, settings, 0),
+            )
+            _by_blocks("SCDV", scdv.build(random_state=0), words, y, n, word_vectors=found)
+
+
+def _by_blocks(name: str, method: Any, words: np.ndarray, y: np.ndarray, n: int, **needed: Any) -> None:
+    """Learn a representation, write its features as a run does, and classify and search by them."""
+    counts = counted(words, N_TERMS)
+    print(f"{name}: {_forecast(method, n):,.0f} MB are forecast")
+    _timed(f"{name}, learned", lambda: method.fit(counts[:n], **needed))
+    with tempfile.TemporaryDirectory() as folder:
+        parts = {}
+        for part, (low, high) in {"train": (0, n), "test": (n, len(y))}.items():
+            blocks = (
+                method.transform(counts[start : min(start + AT_ONCE, high)])
+                for start in range(low, high, AT_ONCE)
+            )
+            _timed(f"{name}, features, {part}", lambda b=blocks, p=part: write_blocks(Path(folder), p, b))  # type: ignore[misc]
+            parts[part] = mapped_csr(Path(folder), part)
+        X, Z = parts["train"], parts["test"]
+        print(f"  {X.nnz / n:,.0f} values a document, {X.nnz / n / X.shape[1]:.1%} of {X.shape[1]:,}")
+        probe = build_probe("linear-svm", PROBES["linear-svm"], max_iter=STEPS)
+        _timed("linear SVM, a fold", lambda: _score_fold(probe, X, y[:n]))
+        _timed("linear SVM, all", lambda: probe.fit(X, y[:n]))
+        predicted = _timed("predictions", lambda: probe.predict(Z))
+        print(f"  accuracy {np.mean(predicted == y[n:]):.4f}, converged: {probe.converged_}")
+        few = slice(0, N_QUERIES)
+        _timed(f"the like of {N_QUERIES} documents", lambda: search_by_example(X, y[:n], Z[few], y[n:][few]))
+
+
+def _score_fold(probe: LinearProbe, X: csr_matrix, y: np.ndarray) -> float:
+    """Learn from two thirds and return the accuracy on the others, as tuning does."""
+    train, test = np.split(np.arange(len(y)), [2 * len(y) // 3])
+    ((probes, held_out),) = probe.fit_folds(X, y, [(train, test)], [probe.C])
+    return float(np.mean(next(probes).predict(held_out) == y[test]))
+
+
+def _forecast(method: Any, n: int) -> float:
+    module = dcot if isinstance(method, dcot.DenseCohortOfTerms) else scdv
+    return float(module.megabytes(method, n, word_vectors.DEFAULTS["vector_size"]))
 
 
 def _nb_svm(words: np.ndarray, y: np.ndarray, n: int) -> None:
@@ -67,8 +133,14 @@ def _nb_svm(words: np.ndarray, y: np.ndarray, n: int) -> None:
     print(f"  accuracy {np.mean(method.predict(test) == y[n:]):.4f}")
 
 
-def _timed(name: str, call: Callable[[], Any]) -> None:
+def _timed(name: str, call: Callable[[], Any]) -> Any:
+    forget_peak()
     cpu, wall = time.process_time(), time.perf_counter()
-    call()
+    with own_peak() as own:
+        found = call()
     cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
-    print(f"{name:32s} {cpu:8.1f} CPU s  wall {wall:8.1f} s  peak {peak_mb():8,.0f} MB")
+    print(
+        f"{name:30s} {cpu:8.1f} CPU s  wall {wall:8.1f} s  peak {peak_mb():8,.0f} MB, own {own[0]:8,.0f}",
+        flush=True,
+    )
+    return found

@@ -27,13 +27,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks._memory import peak_mb
 from tests.benchmarks.command_line import seconds
 from tests.commands import textbench
 from textbench.flows.plan.cell import Cell, plan
 from textbench.flows.plan.request import Request
 from textbench.flows.servers import prefect_server, services
 from textbench.tasks.storage.files import META, read_meta, sealed, write_json
+from textbench.tasks.storage.isolate import peak_mb
 from textbench.tasks.storage.store import Store
 
 N_CELLS = int(os.environ.get("TEXTBENCH_LOAD_CELLS") or 5000)

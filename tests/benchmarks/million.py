@@ -5,7 +5,8 @@ test. Of each size: the command `textbench run --data FILE -m tfidf` in a new fo
 stage (`ingest` runs in the command's own process; trials are part of tuning), wall-clock seconds of the whole; and
 scikit-learn's in a process of its own: pandas' CSV, TfidfVectorizer, one LinearSVC at the C that was chosen, accuracy.
 Then, from one size to the next, the exponent by which CPU seconds grow: 1 is linear. The command's default is three
-seeds; `TEXTBENCH_MILLION_SEEDS` says another number.
+seeds; `TEXTBENCH_MILLION_SEEDS` says another number. `TEXTBENCH_MILLION_METHOD` names a method in TF-IDF's place, such
+as `dcot` or `scdv(word_vectors__trainer="shared")`, which scikit-learn does not have.
 """
 
 import json
@@ -23,6 +24,7 @@ import numpy as np
 from tests.commands import rows_of, start, textbench
 
 SIZES = [int(n) for n in (os.environ.get("TEXTBENCH_MILLION_SIZES") or "10000,50000,200000").split(",")]
+METHOD = os.environ.get("TEXTBENCH_MILLION_METHOD") or "tfidf"
 N_SEEDS = os.environ.get("TEXTBENCH_MILLION_SEEDS") or "3"
 N_WORDS, N_CLASSES, N_TERMS = 60, 4, 50_000
 BLOCK = 20_000  # documents written at once
@@ -61,21 +63,23 @@ class Spent(NamedTuple):
 
 def main() -> None:
     """Print a block for each size, and the exponents from each to the next."""
-    before: tuple[int, Spent, Spent] | None = None
+    before: tuple[int, Spent, Spent | None] | None = None
     for n in SIZES:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "documents.csv"
             write_documents(path, n)
             print(f"-- {n:,} documents, {path.stat().st_size / 1e6:,.0f} MB")
             ours, C = _ours(path, Path(folder) / "home")
-            theirs = _theirs(path, C)
-        _print("textbench", ours)
-        _print(f"scikit-learn, C = {C:g}", theirs)
-        total, other = sum(ours.stages.values()), sum(theirs.stages.values())
-        print(f"CPU {total:.1f} s, {total / other:.2f} times scikit-learn's; wall {ours.wall:.1f} s")
+            theirs = _theirs(path, C) if METHOD == "tfidf" else None
+        _print(f"textbench, {METHOD}, C = {C:g}", ours)
+        if theirs:
+            _print(f"scikit-learn, C = {C:g}", theirs)
+            total, other = sum(ours.stages.values()), sum(theirs.stages.values())
+            print(f"CPU {total:.1f} s, {total / other:.2f} times scikit-learn's; wall {ours.wall:.1f} s")
         if before:
             for name, now, then in (("textbench", ours, before[1]), ("scikit-learn", theirs, before[2])):
-                print(f"exponents of {name} from {before[0]:,}: {_exponents(now, then, n / before[0])}")
+                if now and then:
+                    print(f"exponents of {name} from {before[0]:,}: {_exponents(now, then, n / before[0])}")
         before = n, ours, theirs
 
 
@@ -115,7 +119,7 @@ def _word(i: int) -> str:
 
 def _ours(path: Path, home: Path) -> tuple[Spent, float]:
     started = perf_counter()
-    command = start(("run", "--data", str(path), "-m", "tfidf", "--seeds", N_SEEDS, "--json"), home)
+    command = start(("run", "--data", str(path), "-m", METHOD, "--seeds", N_SEEDS, "--json"), home)
     output, errors = command.communicate()
     wall = perf_counter() - started
     if command.returncode:
