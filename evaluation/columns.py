@@ -29,5 +29,5 @@ def column_counts(X: "np.ndarray | csr_matrix") -> np.ndarray:
 
 
 def row_blocks(n_rows: int, size: int) -> list[slice]:
-    """Slices of at most `size` rows that cover all, one at least."""
+    """Return slices of at most `size` rows that cover all, one at least."""
     return [slice(start, start + size) for start in range(0, max(n_rows, 1), size)]

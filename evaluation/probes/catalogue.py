@@ -137,7 +137,10 @@ class LinearSVMProbe(LiblinearProbe):
         folds: Iterable[tuple[np.ndarray, np.ndarray]],
         c_grid: Sequence[float],
     ) -> Iterator[tuple[Iterator[Self], Any]]:
-        """As the others do; of very many values the training documents are read where they lie, not copied first."""
+        """Yield for each of the folds, positions (train, test), the probes of `fit_path` and what to ask them about.
+
+        Of very many values the training documents are read where they lie, not copied first.
+        """
         if isinstance(X, np.ndarray) or X.nnz <= MOST_COPIED:
             yield from super().fit_folds(X, y, folds, c_grid)
             return

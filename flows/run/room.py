@@ -12,8 +12,8 @@ from textbench.tasks.storage.store import Store
 
 SHARE = 0.8  # of the machine's memory: documents, the process and the system need some too
 # A linear SVM copies very many features once, to 4 bytes a value where most documents have the column and 8 elsewhere:
-# that is what methods forecast. Other probes take up to 28 (LIBLINEAR).
-OTHER_PROBES = 4.5
+# that is what methods forecast. Other probes take up to 28 (LIBLINEAR), and so does setting features side by side.
+COPIED = 4.5
 LONGEST = 86_400.0  # seconds of a stage, where no limit is given
 FEW = 20_000  # training documents that are quick by any method: nothing is timed
 TIMED = 50  # texts by which seconds are told
@@ -41,7 +41,8 @@ def require_room(
         known = identity(store.open(corpus))
         if known is None:
             continue
-        n, copies = known["n_train"], 1.0 if asked["probe"] == "linear-svm" else OTHER_PROBES
+        is_copied = asked["probe"] != "linear-svm" and not catalogue.method(method).is_join
+        n, copies = known["n_train"], COPIED if is_copied else 1.0
         needed = copies * megabytes(method, params, n)
         if needed > there_is:
             fitting = " or ".join([*settings_within(method, params, n, there_is / copies), "fewer documents"])
@@ -81,8 +82,7 @@ def megabytes(method: str, params: Mapping[str, Any], n_documents: int) -> float
     """Return what a method says it needs for so many training documents; 0 where that grows with the tokens alone."""
     entry = catalogue.method(method)
     if entry.is_join:
-        parts = [megabytes(name, own, n_documents) for name, own in joined.split(params).values()]
-        return max(parts) + sum(parts) / 2  # one is made while the other's features are kept
+        return COPIED * sum(megabytes(name, own, n_documents) for name, own in joined.split(params).values())
     if entry.is_file or "megabytes" not in entry.bound:
         return 0.0
     module = entry.load()
