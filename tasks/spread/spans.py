@@ -69,9 +69,7 @@ def arrays_in(path: Path) -> dict[str, tuple[int, np.dtype]]:
     found = {}
     with path.open("rb") as file, zipfile.ZipFile(file) as archive:
         for info in archive.infolist():
-            file.seek(
-                info.header_offset + 26
-            )  # where a member says how long its name is, and what follows that
+            file.seek(info.header_offset + 26)  # how long a member's name is, and what follows that
             file.seek(sum(struct.unpack("<HH", file.read(4))), 1)
             npy.read_magic(file)
             _, _, dtype = npy.read_array_header_1_0(file)
