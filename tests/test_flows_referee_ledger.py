@@ -20,7 +20,15 @@ from textbench.evaluation.probes.tuning import choose_c, score_classifier
 from textbench.flows.cli.claims import claims as command
 from textbench.flows.plan.cell import plan
 from textbench.flows.plan.request import Request
-from textbench.flows.referee.ledger import LedgerEntry, choose, ledger, read_measured, record, requests
+from textbench.flows.referee.ledger import (
+    LedgerEntry,
+    choose,
+    ledger,
+    left_to_suites,
+    read_measured,
+    record,
+    requests,
+)
 from textbench.flows.referee.measurement import Measurement
 from textbench.flows.referee.notes import notes_on
 from textbench.flows.referee.sentences import judge_sentence
@@ -354,6 +362,14 @@ def test_what_is_missing_is_run_one_seed_first(tmp_path: Path, monkeypatch: pyte
 def test_nothing_is_run_again(tmp_path: Path) -> None:
     one_label(tmp_path, "20ng", "counts", TARGET, BOW, **FAITHFUL)
     assert requests(ledger(tmp_path, choose("scdv-2017/table-1/bow/accuracy"))) == []
+
+
+def test_claims_of_pieces_are_left_to_their_suite(tmp_path: Path) -> None:
+    figures = ["cfl-2013/figure-4/ag", "cfl-2013/figure-4/bh"]
+    assert left_to_suites(ledger(tmp_path, choose("cfl-2013/figure-4"))) == {"compressive": figures}
+    entries = ledger(tmp_path, choose("cfl-2013"))
+    run = {entry.claim.id for entry in entries if requests([entry])}
+    assert run and run.isdisjoint(id_ for ids in left_to_suites(entries).values() for id_ in ids)
 
 
 def test_trials_are_asked_for(tmp_path: Path) -> None:

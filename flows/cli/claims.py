@@ -12,6 +12,7 @@ from textbench.flows.cli.output import print_json
 from textbench.flows.cli.runner import run_flow, stopped_by_hand, use_data_dir
 from textbench.flows.plan.request import BenchmarkRequest
 from textbench.tasks import InputError
+from textbench.tasks.words import counted
 
 if TYPE_CHECKING:
     from textbench.flows.referee.explanation import Part
@@ -54,7 +55,7 @@ def claims(
     Example: textbench claims scdv-2017/table-1/scdv/accuracy --explain
     """
     from textbench.flows.referee.explanation import explain as explained
-    from textbench.flows.referee.ledger import choose, ledger, requests
+    from textbench.flows.referee.ledger import choose, ledger, left_to_suites, requests
     from textbench.flows.referee.ledger import record as write
     from textbench.flows.run.workspace import home_folder
 
@@ -68,6 +69,9 @@ def claims(
     if run:
         n_failed = sum(_run(home, request) for request in requests(entries, trials))
         entries = ledger(home, chosen)
+        for suite, (first, *others) in left_to_suites(entries).items():
+            more = f" and {counted(len(others), 'other claim')} need" if others else " needs"
+            print(f"textbench: {first}{more} a whole suite: textbench run {suite}", file=sys.stderr)
     if record:
         n_written = write(home, entries)
         print(f"textbench: recorded {n_written} figures in evaluation/measured.csv", file=sys.stderr)

@@ -223,9 +223,22 @@ def _missing(claim: Claim) -> str:
 
 def _command(claim: Claim, options: str = "") -> str:
     """Return the command that measures a claim: its paper's suite, where no plain run does."""
-    if claim.id in ORDERS or is_answered(claim):
+    if _is_of_suite(claim):
         return f"textbench run {SUITES[claim.paper]}"
     return f"textbench claims {claim.id} --run{options}"
+
+
+def _is_of_suite(claim: Claim) -> bool:
+    return claim.id in ORDERS or is_answered(claim)
+
+
+def left_to_suites(entries: Iterable[LedgerEntry]) -> dict[str, list[str]]:
+    """Return the claims that `requests` leaves out, as no plain run measures them: ids by the suite that does."""
+    found: dict[str, list[str]] = {}
+    for entry in entries:
+        if not (entry.fresh or entry.claim.obstacle) and _is_of_suite(entry.claim):
+            found.setdefault(SUITES[entry.claim.paper], []).append(entry.claim.id)
+    return found
 
 
 def requests(entries: Iterable[LedgerEntry], trials: int = 0) -> list[BenchmarkRequest]:
