@@ -1,4 +1,6 @@
-"""Weights of very many counts in one pass: the bits of scikit-learn's, without copies of the matrix in float64.
+"""Weights of very many counts in one pass: the bits of scikit-learn's, without copies of the matrix.
+
+The weights have the columns and the rows of their counts, which are in memory once; they can be read, not written to.
 
 Source: none; the formulas are those of the methods that call it.
 """
@@ -7,9 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 from numba import njit
 
+from textbench.featurizers._compressive.kernels import in_parallel, shares
+
 MANY = 2**22  # entries; fewer are weighed sooner than the kernel is loaded
 MAX_COUNT = 2**20
-BLOCK = 2**20
 NORMS = {None: 0, "l1": 1, "l2": 2}
 
 
@@ -23,8 +26,7 @@ def are_many(X: sp.csr_matrix) -> bool:
 def document_frequency(X: sp.csr_matrix) -> np.ndarray:
     """Return how many documents of X, (n_documents, n_terms), have each term: int64, (n_terms,)."""
     df = np.zeros(X.shape[1], dtype=np.int64)
-    for start in range(0, X.nnz, BLOCK):
-        df += np.bincount(X.indices[start : start + BLOCK], minlength=len(df))
+    _add_each(X.indices, df)
     return df
 
 
@@ -34,20 +36,36 @@ def weigh(X: sp.csr_matrix, tf: np.ndarray, idf: np.ndarray, norm: str | None) -
     tf: float64, for every count up to the largest. idf: float64, (n_terms,).
     """
     weights = np.empty(X.nnz, dtype=np.float32)
-    _weigh(X.indptr, X.indices, X.data, tf, idf, NORMS[norm], weights)
-    return sp.csr_matrix((weights, X.indices.copy(), X.indptr.copy()), shape=X.shape, copy=False)
+    rest = X.indices, X.data, tf, idf, NORMS[norm], weights
+    in_parallel(_weigh, [(X.indptr[low : high + 1], *rest) for low, high in shares(X.indptr)])
+    indices, indptr = X.indices.view(), X.indptr.view()
+    indices.flags.writeable = indptr.flags.writeable = False
+    return sp.csr_matrix((weights, indices, indptr), shape=X.shape, copy=False)
+
+
+@njit(cache=True, nogil=True)
+def _add_each(terms, df):  # type: ignore[no-untyped-def]
+    for term in terms:
+        df[term] += 1
 
 
 @njit(cache=True, nogil=True)
 def _weigh(indptr, indices, data, tf, idf, norm, weights):  # type: ignore[no-untyped-def]
+    room = np.empty(np.max(np.diff(indptr)) if len(indptr) > 1 else 0)
     for d in range(len(indptr) - 1):
-        total = 0.0
-        for i in range(indptr[d], indptr[d + 1]):
-            weight = tf[data[i]] * idf[indices[i]]
-            total += weight * weight if norm == 2 else abs(weight)
-        if norm == 2:
+        own = slice(indptr[d], indptr[d + 1])
+        terms, counts, given, total = indices[own], data[own], weights[own], 0.0
+        products = room[: len(terms)]
+        for k in range(len(terms)):
+            products[k] = tf[counts[k]] * idf[terms[k]]
+        if norm == 1:
+            for product in products:
+                total += abs(product)
+        elif norm == 2:
+            for product in products:
+                total += product * product
             total = np.sqrt(total)
-        if norm == 0 or total == 0:
+        if total == 0:
             total = 1.0
-        for i in range(indptr[d], indptr[d + 1]):
-            weights[i] = tf[data[i]] * idf[indices[i]] / total
+        for k in range(len(terms)):
+            given[k] = products[k] / total

@@ -127,7 +127,7 @@ class Vocabulary:
             table = self._slots, self._ends, self._pool, self._size
             done = _read(data, bounds, plain, done, known, table, ids, offsets)
             if done == len(bounds):
-                return ids[: offsets[-1]].copy(), offsets
+                return ids[: offsets[-1]], offsets
             self._grow(int(bounds[done, 1] - bounds[done, 0]))
 
     def _prepared(self, texts: pyarrow.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

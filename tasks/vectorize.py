@@ -86,31 +86,28 @@ def _save_blocks(job: "Job", learned: "LearnedBlocks") -> None:
 
 
 def _save_part(job: "Job", learned: "LearnedBlocks", part: str, writer: "Executor") -> "Future[None]":
-    """Write a part's ids and offsets, and its counts by the writer."""
+    """Write a part's ids, offsets and counts, the last of these by the writer."""
     import numpy as np
 
-    from textbench.tasks.storage.blocks import ArrayFile, write_csr
+    from textbench.tasks.storage.blocks import ArrayFile, CsrFile
 
     lengths, sizes = [np.zeros(1, dtype=np.int64)], [np.zeros(1, dtype=np.int64)]
-    raw = [job.folder / f"{part}_{name}.raw" for name in ("indices", "data")]
     # As scipy chooses.
     index = np.int32 if learned.n_entries(part) <= np.iinfo(np.int32).max else np.int64
     with (
         ArrayFile(job.folder / f"{part}_ids.npy", np.int32) as ids,
-        ArrayFile(raw[0], index) as indices,
-        ArrayFile(raw[1], np.int32) as data,
+        CsrFile(job.folder / f"{part}_counts.npz", index) as counts,
     ):
         for block in learned.counted(part):
             ids.append(block.ids)
-            indices.append(block.indices)
-            data.append(block.data)
+            counts.append(block.indices, block.data)
             lengths.append(block.lengths)
             sizes.append(block.sizes)
     job.save_array(f"{part}_offsets", np.cumsum(np.concatenate(lengths)))
     rows = np.concatenate(sizes)
     job.zero_rows[f"{part}_counts"] = int(np.count_nonzero(rows[1:] == 0))
     shape, indptr = (len(rows) - 1, len(learned.terms)), np.cumsum(rows).astype(index)
-    return writer.submit(write_csr, job.folder / f"{part}_counts.npz", shape, raw[0], indptr, raw[1])
+    return writer.submit(counts.finish, shape, indptr)
 
 
 def _blocks(path: "Path") -> "Iterator[pyarrow.Array]":

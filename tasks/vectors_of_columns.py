@@ -1,7 +1,7 @@
 """Tokens, vocabulary and counts of stored texts, block by block: as `tasks.tokens.vectorize`, for very many documents.
 
 Texts come as blocks of Arrow's strings and are read twice over, as it were: the first pass turns them into numbers of
-tokens, which are kept packed in a byte or two each, and learns the vocabulary; the second gives ids and counts, a block
+tokens, which are kept packed in two bytes each, and learns the vocabulary; the second gives ids and counts, a block
 at a time, to be written where they belong. So neither texts nor counts are ever in memory together. Threads take blocks
 as these come, each with a vocabulary of its own; since terms are sorted in the end, no number depends on who read what,
 and the result is that of `tasks.tokens.vectorize` to the bit.
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 from numba import njit
+from numba.cpython.unsafe.numbers import trailing_zeros
 
 from textbench.tasks import ngrams
 from textbench.tasks.ngrams_of_columns import NGrams, learn_ngrams, next_level
@@ -31,12 +32,15 @@ Given = TypeVar("Given")
 Made = TypeVar("Made")
 Tool = TypeVar("Tool")
 
+WIDE = 2**16 - 1  # where a number is packed: it is this one or larger, and follows whole
+ONE, SIX, SIXTEEN, LAST = (np.uint64(n) for n in (1, 6, 16, 63))
+
 
 class Block(NamedTuple):
     """Consecutive documents as numbers of a reader's vocabulary.
 
-    packed: uint8 (n_bytes,), the numbers in reading order, seven bits a byte, the lowest first; the eighth says that
-    the number goes on. offsets: int64 (n_documents + 1,), where documents begin, in numbers.
+    packed: uint16 (n,), the numbers in reading order; one of WIDE or more is WIDE and then its lower and its upper 16
+    bits. offsets: int64 (n_documents + 1,), where documents begin, in numbers.
     """
 
     packed: np.ndarray
@@ -59,6 +63,25 @@ class CountedBlock(NamedTuple):
     sizes: np.ndarray
 
 
+class Tally(NamedTuple):
+    """What a thread counts the columns of one document in, all zero before and after; there are `n_columns`.
+
+    often: int32 (n_columns,). columns: uint64, a bit for each column; words: one for each number of `columns` that has
+    bits; groups: the same of `words`. So what occurs is found in rising order without a look at all that does not.
+    """
+
+    often: np.ndarray
+    columns: np.ndarray
+    words: np.ndarray
+    groups: np.ndarray
+
+    @classmethod
+    def of(cls, n_columns: int) -> Tally:
+        """Return one for so many columns."""
+        bits = (np.zeros(-(-n_columns // 64**level), dtype=np.uint64) for level in (1, 2, 3))
+        return cls(np.zeros(n_columns, dtype=np.int32), *bits)
+
+
 @dataclass(frozen=True, eq=False)
 class LearnedBlocks:
     """A vocabulary (`terms`), and both parts that it was found in, to be counted; `n_threads` do so."""
@@ -78,11 +101,11 @@ class LearnedBlocks:
         blocks = self._parts.pop(part)
         blocks.reverse()
         given = (blocks.pop() for _ in range(len(blocks)))
-        scratches = [np.zeros(len(self.terms), dtype=np.int32) for _ in range(self.n_threads)]
+        tallies = [Tally.of(len(self.terms)) for _ in range(self.n_threads)]
         with ThreadPoolExecutor(self.n_threads) as pool:
-            yield from each_with(pool, scratches, self._count, given)
+            yield from each_with(pool, tallies, self._count, given)
 
-    def _count(self, often: np.ndarray, block: Block) -> CountedBlock:
+    def _count(self, tally: Tally, block: Block) -> CountedBlock:
         ids, lengths = terms_of(block, self._of_token)
         levels = np.empty((1 + len(self._ngrams), len(ids)), dtype=np.int32)
         levels[0], before, first = ids, ids.astype(np.int64) if self._ngrams else ids, 0
@@ -91,7 +114,7 @@ class LearnedBlocks:
             before = table.look_up(next_level(before, ids, lengths, n_terms))
             first += n_terms if level == 1 else len(self._ngrams[level - 2].codes)
             levels[level] = np.where(before >= 0, before + first, -1)
-        return CountedBlock(ids, lengths, *_count(levels, lengths, often))
+        return CountedBlock(ids, lengths, *count_columns(levels, lengths, tally))
 
 
 def learn_blocks(
@@ -176,41 +199,38 @@ def terms_of(block: Block, of_token: Sequence[np.ndarray]) -> tuple[np.ndarray, 
 
 def _read(reader: tuple[int, Vocabulary], texts: pyarrow.Array) -> Block:
     ids, offsets = reader[1].read(texts)
-    packed = np.empty(5 * len(ids), dtype=np.uint8)
-    return Block(packed[: _pack(ids, packed)].copy(), offsets, reader[0])
+    packed = np.empty(len(ids) + 2 * np.count_nonzero(ids >= WIDE), dtype=np.uint16)
+    _pack(ids, packed)
+    return Block(packed, offsets, reader[0])
 
 
 @njit(cache=True, nogil=True)
 def _pack(ids, packed):  # type: ignore[no-untyped-def]
-    """Write each number seven bits a byte; return how many bytes that are."""
-    n = 0
+    at = np.uint64(0)
     for number in ids:
-        while number >= 128:
-            packed[n] = (number & 127) | 128
-            number >>= 7
-            n += 1
-        packed[n] = number
-        n += 1
-    return n
+        packed[at] = min(number, WIDE)
+        if number >= WIDE:
+            packed[at + ONE], packed[at + ONE + ONE] = number & WIDE, number >> 16
+            at += ONE + ONE
+        at += ONE
 
 
 @njit(cache=True, nogil=True)
 def _unpack(packed, offsets, of_token, ids, lengths):  # type: ignore[no-untyped-def]
     """Write the terms of the numbers to ids, without those that have none; return how many."""
-    n = at = 0
+    n = at = np.uint64(0)
     for d in range(len(lengths)):
         begun = n
         for _ in range(offsets[d], offsets[d + 1]):
-            number, shift = np.int64(packed[at] & 127), 0
-            while packed[at] >= 128:
-                at += 1
-                shift += 7
-                number |= np.int64(packed[at] & 127) << shift
-            at += 1
+            number = np.uint64(packed[at])
+            if number == WIDE:
+                number = np.uint64(packed[at + ONE]) | (np.uint64(packed[at + ONE + ONE]) << SIXTEEN)
+                at += ONE + ONE
+            at += ONE
             term = of_token[number]
             if term >= 0:
                 ids[n] = term
-                n += 1
+                n += ONE
         lengths[d] = n - begun
     return n
 
@@ -233,29 +253,50 @@ def _add_documents(ids, lengths, found):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _count(levels, lengths, often):  # type: ignore[no-untyped-def]
+def count_columns(levels, lengths, tally):  # type: ignore[no-untyped-def]
     """Return each document's different columns, rising, how often it has each, and how many they are.
 
-    levels: int32 (n_levels, n_tokens), the columns of its terms, then of its n-grams, -1 for none. often: all zero.
+    levels: int32 (n_levels, n_tokens), the columns of its terms, then of its n-grams, -1 for none. tally: a `Tally`.
     """
+    often, columns, words, groups = tally
     room = levels.size
     indices, data = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.int32)
     sizes = np.zeros(len(lengths), dtype=np.int64)
-    n = start = 0
+    n, start = np.uint64(0), 0
     for d in range(len(lengths)):
         begun = n
         for level in range(len(levels)):
             for i in range(start, start + lengths[d]):
-                column = levels[level, i]
-                if column >= 0:
-                    if often[column] == 0:
-                        indices[n] = column
-                        n += 1
+                if levels[level, i] >= 0:
+                    column = np.uint64(levels[level, i])
                     often[column] += 1
+                    word = column >> SIX
+                    columns[word] |= ONE << (column & LAST)
+                    words[word >> SIX] |= ONE << (word & LAST)
+                    groups[word >> SIX >> SIX] |= ONE << ((word >> SIX) & LAST)
         start += lengths[d]
-        indices[begun:n].sort()
-        for i in range(begun, n):
-            data[i] = often[indices[i]]
-            often[indices[i]] = 0
+        for k in range(len(groups)):
+            n = _take_group(np.uint64(k), often, columns, words, groups, indices, data, n)
         sizes[d] = n - begun
     return indices[:n], data[:n], sizes
+
+
+@njit(cache=True, nogil=True)
+def _take_group(k, often, columns, words, groups, indices, data, n):  # type: ignore[no-untyped-def]
+    """Move a group's columns and how often each occurs to indices and data, from n on; return where they end."""
+    group, groups[k] = groups[k], 0
+    while group:
+        j = (k << SIX) | trailing_zeros(group)
+        group &= group - ONE
+        bits, words[j] = words[j], 0
+        while bits:
+            i = (j << SIX) | trailing_zeros(bits)
+            bits &= bits - ONE
+            word, columns[i] = columns[i], 0
+            while word:
+                column = (i << SIX) | trailing_zeros(word)
+                word &= word - ONE
+                indices[n], data[n] = column, often[column]
+                often[column] = 0
+                n += ONE
+    return n

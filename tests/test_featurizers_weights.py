@@ -121,3 +121,8 @@ def test_tfidf_of_many_counts_has_the_bits_of_scikit_learns(
             np.testing.assert_array_equal(getattr(mine, name), getattr(other.astype(np.float32), name))
     with pytest.raises(ValueError, match="features"):
         weigh.transform(new[:, :70])
+    # Where the counts' columns are the weights' too, nobody can change them through these.
+    found[0].data[::2] = 0
+    with pytest.raises(ValueError, match="read-only"):
+        found[0].eliminate_zeros()
+    np.testing.assert_array_equal(X.indices, before.indices)

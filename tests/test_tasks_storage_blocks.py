@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from textbench.tasks.storage.blocks import ArrayFile, write_blocks, write_csr
+from textbench.tasks.storage.blocks import ArrayFile, CsrFile, write_blocks
 from textbench.tasks.storage.store import Artifact
 
 
@@ -20,17 +20,28 @@ def test_an_array_has_the_bytes_that_numpy_writes(sizes: tuple[int, ...], tmp_pa
     assert (tmp_path / "mine.npy").read_bytes() == (tmp_path / "theirs.npy").read_bytes()
 
 
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("largest", [1, 255, 256, 65_536, 2**31 - 1])
 @pytest.mark.parametrize("shape", [(1, 1), (50, 7), (3000, 900)])
-def test_a_matrix_has_the_bytes_that_scipy_writes(shape: tuple[int, int], tmp_path: Path) -> None:
-    matrix = sp.csr_matrix(sp.random(*shape, density=0.1, random_state=0, format="csr"))
-    for name in ("indices", "data"):
-        with ArrayFile(tmp_path / name, getattr(matrix, name).dtype.type) as file:
-            for block in np.array_split(getattr(matrix, name), 3):
-                file.append(block)
-    write_csr(tmp_path / "mine.npz", shape, tmp_path / "indices", matrix.indptr, tmp_path / "data")
-    sp.save_npz(tmp_path / "theirs.npz", matrix, compressed=False)
+def test_counts_have_the_bytes_that_scipy_writes(
+    shape: tuple[int, int], largest: int, index: type, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(0)
+    matrix = sp.random(*shape, density=0.1, rng=rng, format="csr", dtype=np.int32)
+    matrix.data = rng.integers(1, largest, matrix.nnz, dtype=np.int32, endpoint=True)
+    with CsrFile(tmp_path / "mine.npz", index) as file:
+        for rows in (slice(0, 1), slice(1, 1), slice(1, None)):
+            file.append(matrix[rows].indices, matrix[rows].data)
+    file.finish(shape, matrix.indptr.astype(index))
+    expected = sp.csr_matrix(shape, dtype=np.int32)
+    expected.data, expected.indices, expected.indptr = (
+        matrix.data,
+        matrix.indices.astype(index),
+        matrix.indptr.astype(index),
+    )
+    sp.save_npz(tmp_path / "theirs.npz", expected, compressed=False)
     assert (tmp_path / "mine.npz").read_bytes() == (tmp_path / "theirs.npz").read_bytes()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.npz", "theirs.npz"]
+    np.testing.assert_array_equal(sp.load_npz(tmp_path / "mine.npz").toarray(), matrix.toarray())
 
 
 @pytest.mark.parametrize("kind", ["csr", "array"])

@@ -19,7 +19,15 @@ from textbench.tasks import vectorize as vectorize_stage
 from textbench.tasks.storage.store import Store
 from textbench.tasks.token_bytes import PATTERNS, Vocabulary, characters
 from textbench.tasks.tokens import RULES, TokenRule, Vectors, vectorize
-from textbench.tasks.vectors_of_columns import learn_blocks
+from textbench.tasks.vectors_of_columns import (
+    WIDE,
+    Block,
+    Tally,
+    _pack,
+    count_columns,
+    learn_blocks,
+    terms_of,
+)
 
 RULES_READ = {name: rule for name, rule in RULES.items() if rule.pattern in PATTERNS}
 LETTERS = "aAzZ09_ -'.!\0\x7f\x80éÉßİıΣσςKſ字𝒜𐐀\u0301\u00ad\u2028\n\t"
@@ -123,6 +131,47 @@ def test_blocks_give_what_texts_give(
             _vectorize_blocks(*blocks, **options)
         return
     _check_same(_vectorize_blocks(*blocks, **options), expected)
+
+
+BORDERS = [*range(62, 67), *range(4094, 4099), *range(2**18 - 2, 2**18 + 3)]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data(), st.sampled_from([1, 2, *BORDERS, 2**20]), st.integers(1, 3))
+def test_columns_are_counted_as_by_brute_force(data: st.DataObject, n_columns: int, n_levels: int) -> None:
+    """Columns at the borders of words and groups, tokens and documents without any, one tally for two blocks."""
+    near = [column for column in (0, *BORDERS, n_columns - 1) if column < n_columns]
+    column = st.one_of(st.just(-1), st.sampled_from(near), st.integers(0, n_columns - 1))
+    token = st.tuples(*[column] * n_levels)
+    tally = Tally.of(n_columns)
+    for _ in range(2):
+        documents = data.draw(st.lists(st.lists(token, max_size=12), max_size=6))
+        tokens = [token for document in documents for token in document]
+        levels = np.array(tokens, dtype=np.int32).reshape(-1, n_levels).T.copy()
+        lengths = np.array([len(document) for document in documents], dtype=np.int64)
+        indices, counts, sizes = count_columns(levels, lengths, tally)
+        found = list(zip(indices.tolist(), counts.tolist(), strict=True))
+        for document, size in zip(documents, sizes.tolist(), strict=True):
+            own = np.array(document, dtype=np.int64)
+            different, often = np.unique(own[own >= 0], return_counts=True)
+            assert found[:size] == list(zip(different.tolist(), often.tolist(), strict=True))
+            found = found[size:]
+        assert not found and not any(array.any() for array in tally)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.one_of(st.integers(0, 9), st.integers(WIDE - 2, WIDE + 2), st.integers(0, 2**18 - 1))))
+def test_packed_numbers_are_unpacked_without_those_that_have_no_term(numbers: list[int]) -> None:
+    ids = np.array(numbers, dtype=np.int32)
+    of_token = np.arange(2**18, dtype=np.int32)[::-1].copy()
+    of_token[::3] = -1
+    packed = np.empty(len(ids) + 2 * np.count_nonzero(ids >= WIDE), dtype=np.uint16)
+    _pack(ids, packed)
+    middle = len(ids) // 2
+    found, lengths = terms_of(Block(packed, np.array([0, middle, middle, len(ids)]), 0), [of_token])
+    expected = [[of_token[i] for i in part if of_token[i] >= 0] for part in (ids[:middle], [], ids[middle:])]
+    assert lengths.tolist() == [len(part) for part in expected]
+    assert found.tolist() == [term for part in expected for term in part]
 
 
 def test_a_rule_that_bytes_cannot_follow_is_left_to_the_regular_expression() -> None:

@@ -268,14 +268,14 @@ def count(done: ReadDocuments, final: np.ndarray, n_terms: int, places: PlacesIn
     for none.
     """
     of_token = [np.append(np.append(final, np.int32(-1))[done.of_token], np.int32(-1))]
-    often = np.zeros(n_terms, dtype=np.int32)
+    tally = vectors_of_columns.Tally.of(n_terms)
     is_here = places.ids.exists() and places.counts.exists()
     at_ids, at_indices, at_data = places.at
     lengths, sizes = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
     pieces: list[tuple[Path, int, np.ndarray]] = []
     for block in done.blocks:
         ids, length = vectors_of_columns.terms_of(block, of_token)
-        indices, data, size = vectors_of_columns._count(ids[None], length, often)
+        indices, data, size = vectors_of_columns.count_columns(ids[None], length, tally)
         indices = indices.astype(places.column, copy=False)
         made = [
             (places.ids, at_ids, ids),

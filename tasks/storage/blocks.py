@@ -5,8 +5,8 @@ Matrices of very many values are kept in files of their own, which are read wher
 
 import contextlib
 import io
-import shutil
 import zipfile
+from collections import deque
 from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
@@ -53,24 +53,48 @@ class ArrayFile:
             self._write_header()
 
 
-def write_csr(path: Path, shape: tuple[int, int], indices: Path, indptr: np.ndarray, data: Path) -> None:
-    """Write a csr matrix as `scipy.sparse.save_npz(..., compressed=False)` does, from `.npy` files, which go."""
-    parts: dict[str, Path | np.ndarray] = {
-        "indices": indices,
-        "indptr": indptr,
-        "format": np.asarray(b"csr"),
-        "shape": np.asarray(shape),
-        "data": data,
-    }
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
-        for name, part in parts.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                if isinstance(part, Path):
-                    with part.open("rb") as file:
-                        shutil.copyfileobj(file, member, COPIED)
-                    part.unlink()
-                else:
-                    npy.write_array(member, part, allow_pickle=False)
+class CsrFile:
+    """A csr matrix of counts in a `.npz` file that grows by its rows.
+
+    Byte for byte the file is that of `scipy.sparse.save_npz(..., compressed=False)`, once it is finished. Columns are
+    written where they stay. Values have their place behind the last of them, so these wait in memory, in as few bytes
+    each as those of a block need.
+    """
+
+    def __init__(self, path: Path, index: Any) -> None:
+        """Make the file. index: int32 or int64, of columns and of where rows begin."""
+        self._path = path
+        self._index = np.dtype(index)
+        self._n_entries = 0
+        self._waiting: deque[np.ndarray] = deque()
+        self._file = path.open("wb")
+        self._file.seek(_start_of_indices(self._index, 0))
+
+    def append(self, indices: np.ndarray, data: np.ndarray) -> None:
+        """Write columns behind those that are there, and keep their values, (n,) each, whole and positive."""
+        self._file.write(np.ascontiguousarray(indices, dtype=self._index).data)
+        self._waiting.append(data.astype(np.min_scalar_type(data.max(initial=0))))
+        self._n_entries += len(indices)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    def finish(self, shape: tuple[int, int], indptr: np.ndarray) -> None:
+        """Write the rest, once it is closed.
+
+        shape: (n_rows, n_columns). indptr: (n_rows + 1,), where each row begins among the entries.
+        """
+        places = CsrPlaces(self._path, shape, self._n_entries, self._index)
+        with self._path.open("r+b") as file:
+            file.seek(places.data)
+            while self._waiting:
+                file.write(self._waiting.popleft().astype(np.int32).data)
+        places.finish(indptr)
 
 
 class CsrPlaces:
@@ -81,17 +105,20 @@ class CsrPlaces:
     """
 
     def __init__(self, path: Path, shape: tuple[int, int], n_entries: int, index: np.dtype) -> None:
-        """Make the file. shape: (n_rows, n_columns). index: int32 or int64, of columns and of where rows begin."""
+        """Make the file, or take the one that is there.
+
+        shape: (n_rows, n_columns). index: int32 or int64, of columns and of where rows begin.
+        """
         self.path = path
         self._shape = shape
         self._index = index
         self._n_entries = n_entries
         small = {name: _size_of(value) for name, value in self._small(np.zeros(shape[0] + 1, index)).items()}
-        self.indices = _local_header("indices") + len(_array_header(index, n_entries))
+        self.indices = _start_of_indices(index, n_entries)
         between = sum(_local_header(name) + size for name, size in small.items())
         header = len(_array_header(np.dtype(np.int32), n_entries))
         self.data = self.indices + n_entries * index.itemsize + between + _local_header("data") + header
-        with path.open("wb") as file:
+        with path.open("ab") as file:
             file.truncate(self.data + 4 * n_entries)
 
     def _small(self, indptr: np.ndarray) -> dict[str, np.ndarray]:
@@ -162,6 +189,11 @@ def _array_header(dtype: np.dtype, *shape: int) -> bytes:
 
 def _size_of(array: np.ndarray) -> int:
     return len(_array_header(array.dtype, *array.shape)) + array.nbytes
+
+
+def _start_of_indices(index: np.dtype, n_entries: int) -> int:
+    """Return where the columns of a matrix begin in its archive, however many they are."""
+    return _local_header("indices") + len(_array_header(index, n_entries))
 
 
 def _local_header(name: str) -> int:
