@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numba import njit
 
-from textbench.featurizers._compressive.kernels import in_parallel, shares
+from textbench.featurizers._kernels import in_parallel, shares
 
 MANY = 2**22  # entries; fewer are weighed sooner than the kernel is loaded
 MAX_COUNT = 2**20

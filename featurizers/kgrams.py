@@ -14,8 +14,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from textbench.featurizers._compressive.index import ONCE, KgramIndex, build_index
-from textbench.featurizers._compressive.kernels import in_parallel, kernel, shares
 from textbench.featurizers._compressive.tokens import NOTHING, index_of, read_documents
+from textbench.featurizers._kernels import in_parallel, kernel, shares
 from textbench.featurizers._learned import LearnedArrays
 from textbench.featurizers._parameters import check_parameters
 

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
 from sklearn.utils.validation import check_is_fitted
 
-from textbench.featurizers._compressive.kernels import in_parallel, shares
+from textbench.featurizers._kernels import in_parallel, shares
 from textbench.featurizers._paragraph_vectors import validated_documents
 from textbench.featurizers._topical.documents import counted
 from textbench.featurizers._topical.embeddings import TopicReading, Trained

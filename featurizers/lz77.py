@@ -13,7 +13,6 @@ from optuna.distributions import BaseDistribution
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from textbench.featurizers._compressive.kernels import kernel
 from textbench.featurizers._compressive.tokens import (
     count_entries,
     find_entries,
@@ -22,6 +21,7 @@ from textbench.featurizers._compressive.tokens import (
     read_documents,
     table_of,
 )
+from textbench.featurizers._kernels import kernel
 from textbench.featurizers._learned import LearnedArrays
 from textbench.featurizers._parameters import check_parameters
 

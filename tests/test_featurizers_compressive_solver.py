@@ -18,10 +18,10 @@ from textbench.featurizers._compressive.index import (
     canonical_order,
     concatenate,
 )
-from textbench.featurizers._compressive.kernels import shares
 from textbench.featurizers._compressive.projection import _solve, _system, project
 from textbench.featurizers._compressive.search import _distances, _gains, amortised_cover, improve
 from textbench.featurizers._compressive.solver import solve, word_prices
+from textbench.featurizers._kernels import shares
 
 COSTS = np.arange(1.0, 6.0)
 PHRASES = ["in the case of", "as far as i know", "new york", "of the", "would you please tell me"]

@@ -16,8 +16,8 @@ from tests.topical import (
     TOPICS,
     slope_by_differences,
 )
+from textbench.featurizers import _kernels as kernels
 from textbench.featurizers import lda2vec
-from textbench.featurizers._compressive import kernels
 from textbench.featurizers._topical import mixtures, skip_gram
 from textbench.featurizers._topical.embeddings import read_topics
 from textbench.featurizers._topical.token_topics import TokenTopics

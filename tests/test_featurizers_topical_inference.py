@@ -5,7 +5,7 @@ import pytest
 from scipy.special import digamma as exact_digamma
 
 from tests.topical import COUNTS, DOCUMENTS, N_TERMS, N_TOPICS, TOKENS, TOPICS
-from textbench.featurizers._compressive import kernels
+from textbench.featurizers import _kernels as kernels
 from textbench.featurizers._topical import inference
 from textbench.featurizers._topical.documents import counted, frequencies
 from textbench.featurizers._topical.token_topics import TokenTopics, sample

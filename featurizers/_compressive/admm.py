@@ -38,8 +38,8 @@ regards them all.
 import numpy as np
 
 from textbench.featurizers._compressive.index import ONCE, OUTSIDE, KgramIndex
-from textbench.featurizers._compressive.kernels import in_parallel, kernel, shares
 from textbench.featurizers._compressive.projection import project
+from textbench.featurizers._kernels import in_parallel, kernel, shares
 
 SMALLEST_STEP = 0.1
 EPSILON = 0.5  # of the reweighting; 0.1 and less settles on a poor answer

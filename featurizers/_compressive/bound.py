@@ -14,7 +14,7 @@ cannot lower it, so the two steps are repeated.
 import numpy as np
 
 from textbench.featurizers._compressive.index import OUTSIDE, KgramIndex
-from textbench.featurizers._compressive.kernels import in_parallel, kernel, shares
+from textbench.featurizers._kernels import in_parallel, kernel, shares
 
 ROUNDS = 12  # at most
 ENOUGH = 5e-6  # a round that raises the bound by less than this share of it is the last

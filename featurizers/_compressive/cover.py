@@ -12,7 +12,7 @@ Every pointer starts at or before the end of the one before it, so no word is mi
 import numpy as np
 
 from textbench.featurizers._compressive.index import ONCE, OUTSIDE, KgramIndex
-from textbench.featurizers._compressive.kernels import in_parallel, kernel, shares
+from textbench.featurizers._kernels import in_parallel, kernel, shares
 
 # Added to the price of every pointer: where pointers cost nothing, fewer of them still win among equals.
 FREE = 2.0**-30

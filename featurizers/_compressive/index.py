@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from textbench.featurizers._compressive.kernels import in_parallel, kernel, n_cores
+from textbench.featurizers._kernels import in_parallel, kernel, n_cores
 
 ONCE = -1  # this k-gram occurs nowhere else
 OUTSIDE = -2  # it would run over the end of its document

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from textbench.featurizers._compressive.index import ONCE, OUTSIDE
-from textbench.featurizers._compressive.kernels import kernel
+from textbench.featurizers._kernels import kernel
 
 LOG = 1 << 20  # places one move may change; one that would change more is not made
 SMALL = 1e-7  # a fall of the cost below this is rounding

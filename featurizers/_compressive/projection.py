@@ -9,7 +9,7 @@ than one factorisation each.
 
 import numpy as np
 
-from textbench.featurizers._compressive.kernels import kernel
+from textbench.featurizers._kernels import kernel
 
 TRIALS = 12  # of the active set, which might cycle; the next iteration goes on from there
 TINY = 1e-9  # a gradient above minus this counts as zero

@@ -10,8 +10,8 @@ import numpy as np
 
 from textbench.featurizers._compressive.cover import FREE, cheapest_cover, usage_of
 from textbench.featurizers._compressive.index import KgramIndex
-from textbench.featurizers._compressive.kernels import in_parallel, kernel, shares
 from textbench.featurizers._compressive.moves import Places, State, cover_documents_again, try_each
+from textbench.featurizers._kernels import in_parallel, kernel, shares
 
 PASSES = 12  # of the amortised start; more change little
 WORTH = 0.8  # share of its entry's cost that an unused k-gram must seem to save before it is tried

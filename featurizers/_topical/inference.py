@@ -13,8 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 from numba import njit
 
-from textbench.featurizers._compressive.kernels import in_parallel, shares
 from textbench.featurizers._exponential import ONE, exponential
+from textbench.featurizers._kernels import in_parallel, shares
 from textbench.featurizers._topical.products import aligned_zeros
 
 # Proportions are iterated until none of a document's steps adds up to more than this.

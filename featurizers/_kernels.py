@@ -1,4 +1,4 @@
-"""How the loops of the compression methods are compiled and spread over the cores.
+"""How the loops of methods are compiled and spread over the cores.
 
 Kernels hold no lock, so threads run them side by side; each thread writes to places of its own, and results do not
 depend on how many there are. Machine code is kept between runs where the folder (or the user's cache) can be written.
