@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from textbench.featurizers._compressive import index, kernels
+from textbench.featurizers import _kernels as kernels
+from textbench.featurizers._compressive import index
 from textbench.featurizers._contract import stored_and_read
 from textbench.featurizers.compressive import CompressiveKGrams, compression_path
 from textbench.featurizers.tfidf import TfIdf
