@@ -3,11 +3,14 @@
 Source: Y. Yang and X. Liu, "A re-examination of text categorization methods", SIGIR 1999, the section on kNN.
 """
 
+import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
+from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.neighbors import NearestNeighbors
 
 from textbench.featurizers._classifiers import CountClassifier
@@ -26,6 +29,9 @@ SEARCH_SPACE: dict[str, BaseDistribution] = {
 }
 # A document without a term in common has distance 1 but for rounding in float32.
 ROUNDING = 1e-6
+N_TIMED = (
+    10_000  # documents among which the neighbours of a few are sought, to tell how long those of many take
+)
 
 
 class NearestDocuments(CountClassifier):
@@ -86,6 +92,19 @@ class NearestDocuments(CountClassifier):
         self.indicator_ = arrays["indicator_"]
         shape = (len(self.indicator_), self.n_features_in_)
         self.documents_ = sp.csr_matrix((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
+
+
+def seconds(method: NearestDocuments, texts: Sequence[str], n_train: int, n_test: int) -> float:
+    """Return about how long predicting so many test documents takes, by cosines of these texts, words as they stand."""
+    counts = HashingVectorizer(norm=None, alternate_sign=False, dtype=np.float32).transform(texts)
+    weights = TfIdf().fit_transform(counts)
+    documents = sp.vstack([weights] * (1 + N_TIMED // len(texts)), format="csr")
+    search = NearestNeighbors(n_neighbors=method.n_neighbors, metric="cosine", algorithm="brute").fit(
+        documents
+    )
+    begun = time.process_time()
+    search.kneighbors(weights)
+    return (time.process_time() - begun) / (documents.shape[0] * len(texts)) * n_train * n_test
 
 
 def build(**params: Any) -> NearestDocuments:

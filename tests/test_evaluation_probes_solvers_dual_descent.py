@@ -60,8 +60,8 @@ def test_folds_of_very_many_values_are_those_of_few(monkeypatch: pytest.MonkeyPa
 
 def solved(X: csr_matrix, y: np.ndarray, folds: list[tuple[np.ndarray, np.ndarray]]) -> Iterator[np.ndarray]:
     """The decision values of each fold and C."""
-    for probes, held_out in build_probe("linear-svm").fit_folds(X, y, folds, [0.3, 3.0]):
-        for probe in probes:
+    for probes, held_out in build_probe("linear-svm").fit_folds(X, y, folds):
+        for probe in probes([0.3, 3.0]):
             yield probe.decision_function(held_out)
 
 

@@ -6,7 +6,7 @@ from sklearn.datasets import load_digits
 from sklearn.svm import LinearSVC
 
 from textbench.evaluation.probes.solvers import finite_newton
-from textbench.evaluation.probes.solvers.finite_newton import GAP, NewtonPath, NewtonSolution
+from textbench.evaluation.probes.solvers.finite_newton import GAP, NewtonPath, NewtonSolution, neighbours
 from textbench.evaluation.probes.solvers.gram import gram_matrix
 
 
@@ -20,7 +20,8 @@ def problem(
 
 
 def solve(X: np.ndarray, positive: np.ndarray, *C: float, scale: float = 1.0) -> list[NewtonSolution]:
-    return list(NewtonPath(gram_matrix(X), np.arange(len(X)), scale).solve(positive, C))
+    path = NewtonPath(gram_matrix(X), np.arange(len(X)), scale, positive[None])
+    return [solution for block in neighbours(C) for solution in path.solve(block)[0]]
 
 
 def best(X: np.ndarray, positive: np.ndarray, C: float, scale: float = 1.0) -> tuple[np.ndarray, float]:
@@ -67,7 +68,7 @@ def test_the_objective_is_within_the_gap_of_the_minimum(seed: int, C: float) -> 
 
 def test_what_is_solved_on_the_way_to_a_large_first_c_is_not_yielded() -> None:
     X, positive = problem(0, spread=1.0)
-    way = NewtonPath(gram_matrix(X), np.arange(len(X)), 3.0)._way_to(100.0)
+    way = NewtonPath(gram_matrix(X), np.arange(len(X)), 3.0, positive[None])._way_to(100.0)
     assert len(way) > 1 and all(C < 100 for C in way)
     (alone,), *path = solve(X, positive, 100.0, scale=3.0), *solve(X, positive, 0.1, 1.0, 100.0, scale=3.0)
     assert alone.converged and path[-1].converged and len(path) == 3
@@ -78,9 +79,9 @@ def test_what_is_solved_on_the_way_to_a_large_first_c_is_not_yielded() -> None:
 
 
 def test_precision_that_does_not_suffice_is_said() -> None:
-    """Of 90 documents with 25 features and C = 1e5 the coefficients are huge, and cancel."""
+    """Of 90 documents with 25 features and C = 1e6 the coefficients are huge, and cancel."""
     for seed in range(3):
-        assert not solve(*problem(seed, spread=1.0), 1e5, scale=3.0)[0].converged
+        assert not solve(*problem(seed, spread=1.0), 1e6, scale=3.0)[0].converged
 
 
 @pytest.mark.parametrize("C", [1e-2, 1.0, 1e3])
@@ -128,11 +129,28 @@ def test_a_path_ends_where_a_fresh_start_does() -> None:
         assert np.sqrt(difference @ difference) <= 2 * np.sqrt(2.4 * GAP * lowest)
 
 
+@pytest.mark.parametrize("shared", [0, finite_newton.SHARED, np.inf])
+def test_problems_together_end_where_each_alone_does(shared: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One by one, all in one system, and by the rule: a balanced class, a rare one, one that is easy."""
+    X, balanced = problem(10, n=120, spread=1.0)
+    positive = np.stack([balanced, np.arange(120) % 17 == 0, X[:, 1] > 0, ~balanced, X[:, 2] > 1])
+    grid = (0.01, 1.0, 1.1, 1.2, 30.0, 100.0, 3.0)
+    monkeypatch.setattr(finite_newton, "SHARED", shared)
+    path = NewtonPath(gram_matrix(X), np.arange(120), 3.0, positive)
+    rows = np.column_stack([X / 3, np.ones(120)]).astype(np.float64)
+    for block in neighbours(grid):
+        for side, solutions in zip(positive, path.solve(block), strict=True):
+            for C, solution in zip(block, solutions, strict=True):
+                assert solution.converged
+                reached = objective(rows, np.where(side, 1.0, -1.0), weights(X, solution, 3.0), C)
+                assert reached <= best(X, side, C, 3.0)[1] * (1 + 1.2 * GAP)
+
+
 def test_a_split_of_one_gram_matrix_is_the_gram_matrix_of_the_split() -> None:
     X, positive = problem(5)
     train = np.random.default_rng(5).permutation(90)[:60]
     held_out = np.setdiff1d(np.arange(90), train)
-    shared = next(NewtonPath(gram_matrix(X), train, 2.0).solve(positive[train], [0.7]))
+    ((shared,),) = NewtonPath(gram_matrix(X), train, 2.0, positive[None, train]).solve([0.7])
     (alone,) = solve(X[train], positive[train], 0.7, scale=2.0)
     np.testing.assert_allclose(shared.scores[train], alone.scores, atol=2e-2)
     assert not shared.b[held_out].any()
@@ -167,8 +185,8 @@ def test_the_same_bits_again_and_running_out_of_steps_is_said() -> None:
     first, second = (solve(X, positive, 0.3, 0.4, 30.0, scale=3.0) for _ in range(2))
     for one, other in zip(first, second, strict=True):
         np.testing.assert_array_equal(one.b, other.b)
-    path = NewtonPath(gram_matrix(X), np.arange(90), 1.0)
-    assert not next(path.solve(positive, [100.0], max_steps=1)).converged
+    ((stopped,),) = NewtonPath(gram_matrix(X), np.arange(90), 1.0, positive[None]).solve([100.0], max_steps=1)
+    assert not stopped.converged
 
 
 def test_steps_that_lead_uphill_are_shortened(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,11 +201,11 @@ def test_steps_that_lead_uphill_are_shortened(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(finite_newton, "line_search", noted)
     X, positive = problem(0, n=60, n_features=80, spread=1.0)
     sign = np.where(positive, 1.0, -1.0)
-    path = NewtonPath(gram_matrix(X), np.arange(60), 1.0)
+    path = NewtonPath(gram_matrix(X), np.arange(60), 1.0, positive[None])
     for seed in range(5):
         start = np.random.default_rng(seed).normal(0, 30, (1, 60))
         scores = start @ (gram_matrix(X).astype(np.float64) + 1)
-        b, _, converged = path._solve_together(start, scores, sign, np.array([3.0]), 100)
+        b, _, converged = path._solve_together(start, scores, sign[None], np.array([3.0]), 100)
         assert converged.all()
         rows = np.column_stack([X, np.ones(60)]).astype(np.float64)
         lowest = best(X, positive, 3.0)[1]

@@ -145,8 +145,8 @@ def test_folds_of_one_gram_matrix_score_as_probes_of_each_fold_do(n_labels: int)
     order = np.random.default_rng(0).permutation(120)
     folds = [(order[40:], order[:40]), (order[:80], order[80:])]
     probe, grid = LogisticRegressionProbe(), (0.1, 3.0)
-    for (train, test), (path, asked) in zip(folds, probe.fit_folds(X, y, folds, grid), strict=True):
-        for C, fitted in zip(grid, path, strict=True):
+    for (train, test), (path, asked) in zip(folds, probe.fit_folds(X, y, folds), strict=True):
+        for C, fitted in zip(grid, path(grid), strict=True):
             alone = LogisticRegressionProbe(C=C).fit(X[train], y[train])
             np.testing.assert_allclose(
                 fitted.decision_function(asked), alone.decision_function(X[test]), atol=0.02

@@ -51,8 +51,9 @@ def test_both_newton_methods_agree() -> None:
     X, positive = problem(4, n=100)
     path = PrimalPath(csr_matrix(X), 2.0)
     grid = (0.01, 1.0, 50.0, 0.1)  # downwards too
-    solutions = NewtonPath(gram_matrix(X), np.arange(100), 2.0).solve(positive, grid)
-    for C, solution in zip(grid, solutions, strict=True):
+    gram_path = NewtonPath(gram_matrix(X), np.arange(100), 2.0, positive[None])
+    for C in grid:
+        ((solution,),) = gram_path.solve([C])
         coefficients, intercept, _ = path.solve(0, positive, C, 100)
         np.testing.assert_allclose(X @ coefficients + intercept, solution.scores, atol=0.02)
 

@@ -73,8 +73,8 @@ def test_a_folds_documents_are_scored_column_by_column(row_norm: str) -> None:
     X, y = counts()
     train, test = np.arange(30), np.arange(30, 40)
     probe = ElasticNetProbe(l1_ratio=0.3, row_norm=row_norm)
-    ((path, held_out),) = probe.fit_folds(X, y, [(train, test)], (0.1, 0.5))
-    for fitted, C in zip(path, (0.1, 0.5), strict=True):
+    ((path, held_out),) = probe.fit_folds(X, y, [(train, test)])
+    for fitted, C in zip(path((0.1, 0.5)), (0.1, 0.5), strict=True):
         alone = ElasticNetProbe(C, l1_ratio=0.3, row_norm=row_norm).fit(X[train], y[train])
         np.testing.assert_allclose(
             fitted.decision_function(held_out), alone.decision_function(X[test]), atol=0.05

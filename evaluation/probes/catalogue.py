@@ -9,12 +9,13 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from difflib import get_close_matches
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from textbench.evaluation.columns import full_columns
-from textbench.evaluation.probes.linear import LinearProbe, check_documents, root_mean_square_norm
+from textbench.evaluation.probes.linear import FoldPath, LinearProbe, check_documents, root_mean_square_norm
 from textbench.evaluation.probes.nonlinear import NeighboursProbe, PerceptronProbe
 from textbench.evaluation.probes.solvers.choice import (
     MOST_COPIED,
@@ -50,18 +51,12 @@ class LiblinearProbe(LinearProbe):
     def _gram_documents(self) -> "type[GramDocuments]":
         """How the solver wants documents that go by their inner products."""
 
-    def fit_path(
-        self, X: "np.ndarray | csr_matrix", y: "np.ndarray | csr_matrix", c_grid: Sequence[float]
-    ) -> Iterator[Self]:
-        """Yield a fitted probe for each C of c_grid, in that order; neighbours in it may be solved together."""
-        return self._path(self._prepared(X, y, c_grid), y, c_grid)
+    def _path(self, documents: Any, y: "np.ndarray | csr_matrix", c_grid: Sequence[float]) -> Iterator[Self]:
+        if hasattr(documents, "plan"):
+            documents.plan(c_grid)
+        return super()._path(documents, y, c_grid)
 
-    def _prepared(
-        self,
-        X: "np.ndarray | csr_matrix",
-        y: "np.ndarray | csr_matrix",
-        c_grid: Sequence[float] | None = None,
-    ) -> Any:
+    def _prepared(self, X: "np.ndarray | csr_matrix", y: "np.ndarray | csr_matrix") -> Any:
         if self._chosen(X) != "gram":
             return super()._prepared(X, y)
         from textbench.evaluation.probes.solvers.gram import gram_matrix
@@ -69,22 +64,21 @@ class LiblinearProbe(LinearProbe):
         check_documents(X, y)
         self.scale_ = self._scale(X)
         every = np.arange(X.shape[0])
-        return self._gram_documents()(X, gram_matrix(X), every, self.scale_, c_grid or (self.C,))
+        return self._gram_documents()(X, gram_matrix(X), every, self.scale_)
 
     def fit_folds(
         self,
         X: "np.ndarray | csr_matrix",
         y: "np.ndarray | csr_matrix",
         folds: Iterable[tuple[np.ndarray, np.ndarray]],
-        c_grid: Sequence[float],
-    ) -> Iterator[tuple[Iterator[Self], Any]]:
-        """Yield for each fold the probes of `fit_path` and what they are to be asked about.
+    ) -> Iterator[tuple[FoldPath[Self], Any]]:
+        """Yield for each fold what fits probes for a grid of C, and what these are to be asked about.
 
         One Gram matrix serves all folds, where it is the quicker way; the probes then know no features, but
         the products with the fold's documents, which are what they are asked about.
         """
         if self._chosen(X) != "gram":
-            yield from super().fit_folds(X, y, folds, c_grid)
+            yield from super().fit_folds(X, y, folds)
             return
         from scipy.sparse import eye_array
 
@@ -95,8 +89,17 @@ class LiblinearProbe(LinearProbe):
             check_documents(X[train], y[train])
             probe = copy(self)
             probe.scale_ = self._scale(X[train])
-            documents = self._gram_documents()(X, gram, train, probe.scale_, c_grid, held_out=test)
-            yield probe._path(documents, y[train], c_grid), eye_array(len(test), format="csr")
+            documents = self._gram_documents()(X, gram, train, probe.scale_, held_out=test)
+            yield partial(probe._path, documents, y[train]), eye_array(len(test), format="csr")
+
+    def _fit_labels(self, documents: Any, labels: np.ndarray, indicator: np.ndarray) -> None:
+        if not hasattr(documents, "gram"):
+            super()._fit_labels(documents, labels, indicator)
+            return
+        self.coef_[labels], self.intercept_[labels], converged = documents.solve(
+            indicator, self.C, self.max_iter
+        )
+        self.converged_ &= converged
 
     def _fit_label(self, documents: Any, label: int, y: np.ndarray) -> None:
         solver = self._solve(documents, y)
@@ -135,14 +138,13 @@ class LinearSVMProbe(LiblinearProbe):
         X: "np.ndarray | csr_matrix",
         y: "np.ndarray | csr_matrix",
         folds: Iterable[tuple[np.ndarray, np.ndarray]],
-        c_grid: Sequence[float],
-    ) -> Iterator[tuple[Iterator[Self], Any]]:
-        """Yield for each of the folds, positions (train, test), the probes of `fit_path` and what to ask them about.
+    ) -> Iterator[tuple[FoldPath[Self], Any]]:
+        """Yield for each of the folds, positions (train, test), what fits probes and what these are to be asked about.
 
         Of very many values the training documents are read where they lie, not copied first.
         """
         if isinstance(X, np.ndarray) or X.nnz <= MOST_COPIED:
-            yield from super().fit_folds(X, y, folds, c_grid)
+            yield from super().fit_folds(X, y, folds)
             return
         from textbench.evaluation.probes.solvers.dual_descent import DualPath
 
@@ -152,7 +154,7 @@ class LinearSVMProbe(LiblinearProbe):
             probe = copy(self)
             probe.scale_ = root_mean_square_norm(X, train) if self.scaled else 1.0
             documents = DualPath(X, full, probe.scale_, self.random_state, train)
-            yield probe._path(documents, y[train], c_grid), X[test]
+            yield partial(probe._path, documents, y[train]), X[test]
 
     def _solver(self, n_documents: int) -> Any:
         from sklearn.svm import LinearSVC
@@ -162,15 +164,10 @@ class LinearSVMProbe(LiblinearProbe):
             C=self.C, dual=dual, tol=TOLERANCE, max_iter=self.max_iter, random_state=self.random_state
         )
 
-    def _prepared(
-        self,
-        X: "np.ndarray | csr_matrix",
-        y: "np.ndarray | csr_matrix",
-        c_grid: Sequence[float] | None = None,
-    ) -> Any:
+    def _prepared(self, X: "np.ndarray | csr_matrix", y: "np.ndarray | csr_matrix") -> Any:
         solver = self._chosen(X)
         if solver in ("liblinear", "gram"):
-            return super()._prepared(X, y, c_grid)
+            return super()._prepared(X, y)
         check_documents(X, y)
         self.scale_ = self._scale(X)
         if solver == "primal":
@@ -218,15 +215,6 @@ class LogisticRegressionProbe(LiblinearProbe):
         from textbench.evaluation.probes.solvers.gram import LogisticDocuments
 
         return LogisticDocuments
-
-    def _fit_labels(self, documents: Any, labels: np.ndarray, indicator: np.ndarray) -> None:
-        if not hasattr(documents, "solve"):
-            super()._fit_labels(documents, labels, indicator)
-            return
-        self.coef_[labels], self.intercept_[labels], converged = documents.solve(
-            indicator, self.C, self.max_iter
-        )
-        self.converged_ &= converged
 
     def predict_proba(self, X: "np.ndarray | csr_matrix") -> np.ndarray:
         """Return probabilities (n_documents, n_classes): of classes normalised to sum to one, as scikit-learn's

@@ -6,9 +6,10 @@ arrays, never as a pickle.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, Self
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from textbench.evaluation.columns import row_blocks
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
+ProbeT = TypeVar("ProbeT", bound="LinearProbe")
+FoldPath: TypeAlias = Callable[[Sequence[float]], Iterator[ProbeT]]  # from a grid of C to fitted probes
 # The score, with its sign, of a label that no training document has, or that all have: beyond any margin.
 CONSTANT = 1e6
 ROWS = 8192  # sparse documents that are scored at once
@@ -76,15 +79,24 @@ class LinearProbe(ABC):
         X: "np.ndarray | csr_matrix",
         y: "np.ndarray | csr_matrix",
         folds: Iterable[tuple[np.ndarray, np.ndarray]],
-        c_grid: Sequence[float],
-    ) -> Iterator[tuple[Iterator[Self], Any]]:
-        """Yield for each of the folds, positions (train, test), the probes of `fit_path` and what to ask them about.
+    ) -> "Iterator[tuple[FoldPath[Self], Any]]":
+        """Yield for each of the folds, positions (train, test), what fits probes and what these are to be asked about.
 
+        The former returns the probes of `fit_path` for a grid of C; called again it may go on from its last solution.
         The latter is a matrix (n_test, n) that `predict` and `decision_function` of these probes take: the rows
         `test` of X, or another form of them.
         """
         for train, test in folds:
-            yield copy(self).fit_path(X[train], y[train], c_grid), X[test]
+            yield partial(self._fit_rows, X, y, train), X[test]
+
+    def _fit_rows(
+        self,
+        X: "np.ndarray | csr_matrix",
+        y: "np.ndarray | csr_matrix",
+        train: np.ndarray,
+        c_grid: Sequence[float],
+    ) -> Iterator[Self]:
+        return copy(self).fit_path(X[train], y[train], c_grid)
 
     def _path(self, documents: Any, y: "np.ndarray | csr_matrix", c_grid: Sequence[float]) -> Iterator[Self]:
         for C in c_grid:

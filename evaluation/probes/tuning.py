@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import groupby, product
+from itertools import groupby, islice, product, tee
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -116,23 +116,25 @@ def choose_c(
     combinations = _combinations(SETTING_GRIDS.get(probe, {}) if settings is None else settings)
     measure = _checked_metric(metric, several_labels=y.ndim == 2)
     folds = folds_of(y if callable(X) else X, y, n_folds, random_state, held_out)
-    score = partial(_score, X, y, probe, random_state, measure)
+    over = partial(_FoldPaths, X, y, probe, random_state, measure)
     candidates = [{"C": C} | chosen for chosen in combinations for C in grid]
     if c_grid is not None or not folds or y.shape[0] <= LARGE:
-        search = score(folds, candidates, prune_below)
+        paths = over(folds)
+        search = paths.score(candidates, prune_below)
         if c_grid is None:
-            climb(search, measure, partial(score, folds))
+            climb(search, measure, paths.score)
         return _best_of(search, measure)
     sampled: list[dict[str, float]] = []
     for size in _sample_sizes(y.shape[0]):
         some = _folds_of_sample(y, size, n_folds, random_state, held_out)
-        some = some[:1] if sampled else some
-        search = score(some, candidates)
-        climb(search, measure, partial(score, some))
+        paths = over(some[:1] if sampled else some)
+        search = paths.score(candidates)
+        climb(search, measure, paths.score)
         sampled += [{"n_documents": size} | row for row in _best_of(search, measure).table]
         candidates = [search.candidates[search.best(measure)]]
-    search = score(folds[:1], candidates)
-    climb(search, measure, partial(score, folds[:1]))
+    paths = over(folds[:1])
+    search = paths.score(candidates)
+    climb(search, measure, paths.score)
     return replace(_best_of(search, measure), sampled=sampled)
 
 
@@ -158,27 +160,47 @@ def score_classifier(
     return _best_of(_compare(fits, [{}], y, folds, measure, prune_below), measure)
 
 
-def _score(
-    X: Any,
-    y: "Targets",
-    probe: str,
-    random_state: int,
-    measure: Metric,
-    folds: Sequence[Fold],
-    candidates: Sequence[dict[str, float]],
-    prune_below: Sequence[float] | None = None,
-) -> Search:
-    """Score candidates on folds; those that share their settings stand together, and are solved along one path."""
-    paths = [
-        (chosen, [candidate["C"] for candidate in path]) for chosen, path in groupby(candidates, beside_c)
-    ]
-    probes = [(build_probe(probe, grid[0], random_state, **chosen), grid) for chosen, grid in paths]
-    fits = (
-        ((fitted, X_test) for path, X_test in of_one_fold for fitted in path)
-        for part in _parts(X, y, folds)
-        for of_one_fold in zip(*(built.fit_folds(*part, grid) for built, grid in probes), strict=True)
-    )
-    return _compare(fits, list(candidates), y, folds, measure, prune_below)
+class _FoldPaths:
+    """What fits probes on each fold, for each combination of settings, kept so that a further C goes on from the last.
+
+    Arguments as of `choose_c`; folds: of all documents, or of a sample.
+    """
+
+    def __init__(
+        self, X: Any, y: "Targets", probe: str, random_state: int, measure: Metric, folds: Sequence[Fold]
+    ) -> None:
+        self.X, self.y, self.probe, self.random_state = X, y, probe, random_state
+        self.measure, self.folds = measure, folds
+        self.kept: dict[tuple[Any, ...], tuple[Iterator[Any], list[Any]]] = {}  # to come, and those so far
+
+    def score(
+        self, candidates: Sequence[dict[str, float]], prune_below: Sequence[float] | None = None
+    ) -> Search:
+        """Score candidates on the folds; those that share their settings stand together, and are one path of C."""
+        grids = {
+            tuple(chosen.items()): [candidate["C"] for candidate in path]
+            for chosen, path in groupby(candidates, beside_c)
+        }
+        new = [settings for settings in grids if settings not in self.kept]
+        for settings, parts in zip(new, tee(_parts(self.X, self.y, self.folds), len(new)), strict=True):
+            built = build_probe(self.probe, grids[settings][0], self.random_state, **dict(settings))
+            self.kept[settings] = self._fit_folds(built, parts), []
+        fits = (self._fitted(fold, grids) for fold in range(len(self.folds)))
+        return _compare(fits, list(candidates), self.y, self.folds, self.measure, prune_below)
+
+    def _fit_folds(self, built: LinearProbe, parts: Iterable[Any]) -> Iterator[Any]:
+        for part in parts:
+            yield from built.fit_folds(*part)
+
+    def _fitted(
+        self, fold: int, grids: Mapping[tuple[Any, ...], Sequence[float]]
+    ) -> Iterator[tuple[LinearProbe, Any]]:
+        for settings, grid in grids.items():
+            to_come, so_far = self.kept[settings]
+            so_far.extend(islice(to_come, max(0, fold + 1 - len(so_far))))
+            path, X_test = so_far[fold]
+            for fitted in path(grid):
+                yield fitted, X_test
 
 
 def _sample_sizes(n_documents: int) -> list[int]:
@@ -206,8 +228,8 @@ def _fit_each(
     """Yield for each fold what `build` returns, fitted to the rest, and what it is to be asked about."""
     if isinstance(probe := build(), LinearProbe):
         for part in _parts(X, y, folds):
-            for path, X_test in probe.fit_folds(*part, [probe.C]):
-                yield next(path), X_test
+            for path, X_test in probe.fit_folds(*part):
+                yield next(path([probe.C])), X_test
         return
     for train, test in folds:
         yield build().fit(rows(X, train), y[train]), rows(X, test)

@@ -103,8 +103,8 @@ def _by_blocks(name: str, method: Any, words: np.ndarray, y: np.ndarray, n: int,
 def _score_fold(probe: LinearProbe, X: csr_matrix, y: np.ndarray) -> float:
     """Learn from two thirds and return the accuracy on the others, as tuning does."""
     train, test = np.split(np.arange(len(y)), [2 * len(y) // 3])
-    ((probes, held_out),) = probe.fit_folds(X, y, [(train, test)], [probe.C])
-    return float(np.mean(next(probes).predict(held_out) == y[test]))
+    ((probes, held_out),) = probe.fit_folds(X, y, [(train, test)])
+    return float(np.mean(next(probes([probe.C])).predict(held_out) == y[test]))
 
 
 def _forecast(method: Any, n: int) -> float:

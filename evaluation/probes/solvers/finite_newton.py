@@ -3,9 +3,10 @@
 The squared hinge loss is quadratic as long as the same documents lie inside the margin. With w = sum_i b_i x_i, scores
 f = K b and S the documents with y_i f_i < 1, the minimum of that quadratic solves (K_SS + I / 2C) b_S = y_S, b = 0
 elsewhere. Where the solution keeps S it is the solution; else one moves towards it as far as the loss falls, and S
-changes. Conjugate gradients solve the systems, those of several neighbouring C together: one product of matrices a
-step. Each C starts from the best combination of the solutions before, so that S is known but for a few documents; a
-large first C is reached by way of smaller ones, where S is most documents and the systems are well conditioned.
+changes. Conjugate gradients solve the systems, those of several neighbouring C together, and those of several classes
+where S is much of the documents: one product of matrices a step. Each C starts from the best combination of the
+solutions before, so that S is known but for a few documents; a large first C is reached by way of smaller ones, where
+S is most documents and the systems are well conditioned.
 A solution is accepted only with a small duality gap over all documents.
 
 Source: Keerthi, DeCoste, A Modified Finite Newton Method for Fast Solution of Large Scale Linear SVMs, JMLR 6
@@ -14,7 +15,8 @@ Computation 19 (2007); steps left early as in Dembo, Eisenstat, Steihaug, Inexac
 Numerical Analysis 19 (1982).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +31,10 @@ MAX_INNER = 300  # conjugate gradients in one of them
 # Neighbouring C are solved together, up to SPAN times the first and MANY of them: a product with more columns costs
 # less a column, but the last C starts further from its solution.
 SPAN, MANY = 1.5, 10
+# Classes are solved together, up to MANY_ROWS of their systems, where S of a class alone would not save a product with
+# a vector SHARED times the work: with one vector it waits for memory, with many it does not, and as they converge they
+# get few. FEW vectors wait less one by one.
+SHARED, MANY_ROWS, FEW = 2, 40, 4
 N_BEFORE = 4  # solutions whose best combination is the next start
 FIT_STEPS = 12  # Newton steps in the coefficients of a combination
 ROWS = 256  # of the Gram matrix that are copied at a time, 12 MB
@@ -42,49 +48,101 @@ class NewtonSolution(NamedTuple):
     converged: bool
 
 
+@dataclass
+class _Problem:
+    """One class against the rest, and what the next C starts from: the last solutions, and their best combination."""
+
+    sign: np.ndarray  # (n_documents,), 0: not trained on
+    basis: np.ndarray  # (n_before, n_documents)
+    scores: np.ndarray  # (n_before, n_documents), of all documents by each of the basis
+    coefficients: np.ndarray  # (n_before,)
+
+    def continue_from(self, b: np.ndarray, scores: np.ndarray) -> None:
+        """Add solutions for some C, (n_C, n_documents) each, of which the last is nearest to the next."""
+        self.basis = np.vstack([self.basis, b])[-N_BEFORE:]
+        self.scores = np.vstack([self.scores, scores])[-N_BEFORE:]
+        self.coefficients = np.eye(len(self.basis))[-1]
+
+
 class NewtonPath:
-    """The binary problems of one set of training documents, each along a path of C.
+    """The binary problems of one set of training documents, all along one path of C.
 
     minimise |w|^2/2 + b^2/2 + C sum_i max(0, 1 - y_i (w.x_i/scale + b))^2, i over the training documents.
 
     gram: float32 (n_documents, n_documents), as `evaluation.probes.solvers.gram` makes it, never modified; train:
-    (n_train,) ints, positions of the training documents. Products are float32, what adds up along a path float64. No
-    random numbers: the same bits each time.
+    (n_train,) ints, positions of the training documents; positive: bools (n_problems, n_train), some of each kind in
+    each row. Products are float32, what adds up along a path float64. No random numbers: the same bits each time.
     """
 
-    def __init__(self, gram: np.ndarray, train: np.ndarray, scale: float) -> None:
+    def __init__(self, gram: np.ndarray, train: np.ndarray, scale: float, positive: np.ndarray) -> None:
         self.gram = gram
         self.train = train
         self.factor = 1 / scale**2
         self.square = np.diagonal(gram) * self.factor + 1.0  # the bias is a feature of ones
         self.buffer = np.empty(0, dtype=np.float32)
+        self.has_begun = False
         # What the first C starts from, the directions of all documents and of the positive ones: each document
         # counts as if it had length 1.
-        self.direction = np.zeros(len(gram))
-        self.direction[train] = 1 / self.square[train]
-        self.direction_scores = self._scores(train, self.direction[None, train])
+        length = 1 / self.square[train]
+        sides = np.vstack([length, np.where(positive, length, 0.0)])
+        scores = self._scores(train, sides)
+        directions = np.zeros(scores.shape)
+        directions[:, train] = sides
+        signs = np.zeros((len(positive), len(gram)))
+        signs[:, train] = np.where(positive, 1.0, -1.0)
+        self.problems = [
+            _Problem(sign, directions[[0, k]], scores[[0, k]], np.zeros(2)) for k, sign in enumerate(signs, 1)
+        ]
 
-    def solve(
-        self, positive: np.ndarray, c_grid: Sequence[float], max_steps: int = MAX_STEPS
-    ) -> Iterator[NewtonSolution]:
-        """Yield the solution for each C of c_grid, in that order; positive: (n_train,) bools, some of each kind."""
-        sign = np.zeros(len(self.gram))  # 0: not trained on
-        sign[self.train] = np.where(positive, 1.0, -1.0)
-        side = self.train[positive]
-        basis = np.stack([self.direction, np.where(sign > 0, self.direction, 0.0)])
-        scores = np.vstack([self.direction_scores, self._scores(side, self.direction[None, side])])
-        coefficients = np.zeros(2)
-        way = self._way_to(c_grid[0])
-        for k_block, C in enumerate([*way, *_blocks(c_grid)]):
-            norm, signed = basis @ scores.T, sign[self.train] * scores[:, self.train]
-            starts = np.empty((len(C), len(basis)))
-            for k, each in enumerate(C):
-                starts[k] = coefficients = _best_combination(norm, signed, each, coefficients)
-            b, at, converged = self._solve_together(starts @ basis, starts @ scores, sign, C, max_steps)
-            if k_block >= len(way):
-                yield from map(NewtonSolution, b, at, converged.tolist())
-            basis, scores = np.vstack([basis, b])[-N_BEFORE:], np.vstack([scores, at])[-N_BEFORE:]
-            coefficients = np.eye(len(basis))[-1]
+    def solve(self, C: Sequence[float], max_steps: int = MAX_STEPS) -> list[list[NewtonSolution]]:
+        """The solutions of each problem for each of C, values of like size which are solved together.
+
+        Solutions of one call are where the next begins.
+        """
+        way = [] if self.has_begun else self._way_to(C[0])
+        self.has_begun = True
+        for before in way:
+            self._follow(before, max_steps)
+        return self._follow(np.array(C), max_steps)
+
+    def _follow(self, C: np.ndarray, max_steps: int) -> list[list[NewtonSolution]]:
+        """Solve each problem for each of C from the best combinations of the solutions before."""
+        starts = [self._start(problem, C) for problem in self.problems]
+        found: dict[int, list[NewtonSolution]] = {}
+        for group in self._groups(starts, len(C)):
+            sign = np.repeat([self.problems[k].sign for k in group], len(C), axis=0)
+            b, scores = (np.concatenate(rows) for rows in zip(*(starts[k] for k in group), strict=True))
+            solved = self._solve_together(b, scores, sign, np.tile(C, len(group)), max_steps)
+            for k, *own in zip(group, *(np.split(rows, len(group)) for rows in solved), strict=True):
+                found[k] = [
+                    NewtonSolution(b, at, bool(converged)) for b, at, converged in zip(*own, strict=True)
+                ]
+                self.problems[k].continue_from(*own[:2])
+        return [found[k] for k in range(len(starts))]
+
+    def _start(self, problem: _Problem, C: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Where a problem starts for each of C: coefficients and scores, each (n_C, n_documents)."""
+        norm = problem.basis @ problem.scores.T
+        signed = problem.sign[self.train] * problem.scores[:, self.train]
+        starts = np.empty((len(C), len(norm)))
+        for k, each in enumerate(C):
+            starts[k] = problem.coefficients = _best_combination(norm, signed, each, problem.coefficients)
+        return starts @ problem.basis, starts @ problem.scores
+
+    def _groups(self, starts: list[tuple[np.ndarray, np.ndarray]], n_C: int) -> list[list[int]]:
+        """Which problems are solved together for n_C values of C each."""
+        near = [
+            self._inside(problem.sign, b, scores).any(axis=0).sum() / len(self.train)
+            for problem, (b, scores) in zip(self.problems, starts, strict=True)
+        ]
+        wide = [k for k, share in enumerate(near) if SHARED * share**2 > n_C]
+        size = max(1, MANY_ROWS // n_C)
+        together = [wide[first : first + size] for first in range(0, len(wide), size)]
+        return together + [[k] for k in range(len(near)) if k not in wide]
+
+    def _inside(self, sign: np.ndarray, b: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        """Which training documents lie inside the margin, or would without their own part of the score."""
+        return (sign != 0) & (sign * (scores - self.square * b) < 1)
 
     def _way_to(self, C: float) -> list[np.ndarray]:
         """The C that are solved before a first one, one at a time."""
@@ -97,33 +155,33 @@ class NewtonPath:
     def _solve_together(
         self, b: np.ndarray, scores: np.ndarray, sign: np.ndarray, C: np.ndarray, max_steps: int
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Solve for each of C from the starts b, scores (n_C, n_documents): those of the solutions, and converged.
+        """Solve from the starts b, scores, with sign (n_rows, n_documents) and C (n_rows,): solutions, and converged.
 
         The documents inside the margin are solved alone; they are joined by others that their solution leaves inside.
         """
-        trained = sign != 0
-        inside = trained & (sign * (scores - self.square * b) < 1)
+        inside = self._inside(sign, b, scores)
         near = np.flatnonzero(inside.any(axis=0))
         if not len(near):
-            near, inside = self.train, np.broadcast_to(trained, b.shape)
-        start: np.ndarray = b[:, near]
+            near, inside = self.train, sign != 0
+        rows, gaps = np.arange(len(b)), np.empty(len(b))
         while True:
-            system = _System(self._products(near), self.square[near], self.factor, sign[near])
-            start, converged = system.minimise(start, inside[:, near], C, max_steps)
-            scores = self._scores(near, start)
-            b = np.zeros(scores.shape)
-            b[:, near] = start
-            inside = trained & (sign * (scores - self.square * b) < 1)
-            missed = inside.copy()
+            system = _System(
+                self._products(near), self.square[near], self.factor, sign[rows][:, near], C[rows]
+            )
+            some, converged = system.minimise(b[rows][:, near], inside[rows][:, near], max_steps)
+            b[rows], scores[rows] = 0.0, self._scores(near, some)
+            b[np.ix_(rows, near)] = some
+            inside[rows] = self._inside(sign[rows], b[rows], scores[rows])
+            missed = inside[rows]
             missed[:, near] = False
-            slack = np.where(missed, 1.0 - sign * scores, 0.0)
-            losses = C * np.einsum("ij,ij->i", slack, slack)
-            gaps = system.relative_gaps(start, scores[:, near], C, losses)
-            missed = missed[gaps > GAP].any(axis=0)
-            if not missed.any() or not converged.all():
+            slack = np.where(missed, 1.0 - sign[rows] * scores[rows], 0.0)
+            losses = C[rows] * np.einsum("ij,ij->i", slack, slack)
+            gaps[rows] = system.relative_gaps(some, scores[rows][:, near], losses)
+            again = converged & (gaps[rows] > GAP)
+            if not missed[again].any():
                 return b, scores, gaps <= GAP
-            near = np.union1d(near, np.flatnonzero(missed))
-            start = b[:, near]
+            near = np.union1d(near, np.flatnonzero(missed[again].any(axis=0)))
+            rows = rows[again]
 
     def _products(self, documents: np.ndarray) -> np.ndarray:
         """The Gram matrix of some documents, in a buffer that the next call overwrites."""
@@ -145,73 +203,79 @@ class NewtonPath:
 
 
 class _System:
-    """The problem of some documents, sign (n,), for several C at once: arrays (n_C, n), and C (n_C,)."""
+    """Some documents' problems, a row each: sign (n_rows, n), C (n_rows,). `rows` says which an array's rows are."""
 
-    def __init__(self, products: np.ndarray, square: np.ndarray, factor: float, sign: np.ndarray) -> None:
-        self.products, self.square, self.factor, self.sign = products, square, factor, sign
+    def __init__(
+        self, products: np.ndarray, square: np.ndarray, factor: float, sign: np.ndarray, C: np.ndarray
+    ) -> None:
+        self.products, self.square, self.factor, self.sign, self.C = products, square, factor, sign, C
 
-    def minimise(
-        self, b: np.ndarray, inside: np.ndarray, C: np.ndarray, max_steps: int
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def minimise(self, b: np.ndarray, inside: np.ndarray, max_steps: int) -> tuple[np.ndarray, np.ndarray]:
         """Newton steps from b, the first with these documents inside the margin: (b, whether each converged)."""
         b, scores, inside = b.copy(), self._scores(b), inside.copy()
-        left = np.arange(len(C))
+        rows = np.arange(len(b))
         for _ in range(max_steps):
-            before = self._objectives(b[left], scores[left], C[left])
-            target, at_target = self._solve(b[left], inside[left], C[left], before)
-            certain = self.relative_gaps(target, at_target, C[left], 0.0) <= INNER_GAP
-            worse = ~certain & (self._objectives(target, at_target, C[left]) > before)
+            before = self._objectives(b[rows], scores[rows], rows)
+            target, at_target = self._solve(b[rows], inside[rows], rows, before)
+            certain = self._gaps(target, at_target, rows, 0.0) <= INNER_GAP
+            worse = ~certain & (self._objectives(target, at_target, rows) > before)
             for k in np.flatnonzero(worse):
-                one, way, change = left[k], target[k] - b[left[k]], at_target[k] - scores[left[k]]
+                one, way, change = rows[k], target[k] - b[rows[k]], at_target[k] - scores[rows[k]]
                 slope, curve = scores[one] @ way, change @ way
-                step = line_search(self.sign, scores[one], change, slope, curve, C[one])
+                step = line_search(self.sign[one], scores[one], change, slope, curve, self.C[one])
                 target[k], at_target[k] = b[one] + step * way, scores[one] + step * change
-            b[left], scores[left] = target, at_target
+            b[rows], scores[rows] = target, at_target
             own = np.where(worse[:, None], 0.0, self.square * target)
-            inside[left] = self.sign * (at_target - own) < 1
-            left = left[~certain]
-            if not len(left):
+            inside[rows] = self.sign[rows] * (at_target - own) < 1
+            rows = rows[~certain]
+            if not len(rows):
                 break
-        return b, ~np.isin(np.arange(len(C)), left)
+        return b, ~np.isin(np.arange(len(b)), rows)
 
-    def relative_gaps(
-        self, b: np.ndarray, scores: np.ndarray, C: np.ndarray, losses: np.ndarray | float
+    def relative_gaps(self, b: np.ndarray, scores: np.ndarray, losses: np.ndarray) -> np.ndarray:
+        """The primal objectives, with the losses of other documents, less dual ones, in parts of the primal."""
+        return self._gaps(b, scores, np.arange(len(b)), losses)
+
+    def _gaps(
+        self, b: np.ndarray, scores: np.ndarray, rows: np.ndarray, losses: np.ndarray | float
     ) -> np.ndarray:
-        """The primal objectives, with the losses of other documents, less dual ones, in parts of the primal.
-
-        A dual point needs alpha = y b >= 0; raising the negative ones to 0 by e changes its objective by e.g - e.He/2
-        with its gradient g, and e.He <= (sum_i e_i sqrt(H_ii))^2.
-        """
-        alpha, ridge = self.sign * b, 0.5 / C[:, None]
+        # A dual point needs alpha = y b >= 0; raising the negative ones to 0 by e changes its objective by
+        # e.g - e.He/2 with its gradient g, and e.He <= (sum_i e_i sqrt(H_ii))^2.
+        sign, C = self.sign[rows], self.C[rows]
+        alpha, ridge = sign * b, 0.5 / C[:, None]
         norm = np.einsum("ij,ij->i", b, scores)
-        primal = self._objectives(b, scores, C) + losses
+        primal = self._objectives(b, scores, rows) + losses
         dual = alpha.sum(axis=1) - norm / 2 - np.einsum("ij,ij->i", alpha, alpha) / (4 * C)
         raised = np.maximum(0.0, -alpha)
-        gradient = 1.0 - self.sign * scores - ridge * alpha
+        gradient = 1.0 - sign * scores - ridge * alpha
         dual += np.einsum("ij,ij->i", raised, gradient)
         dual -= np.einsum("ij,ij->i", raised, np.sqrt(self.square + ridge)) ** 2 / 2
         return (primal - dual) / primal
 
-    def _objectives(self, b: np.ndarray, scores: np.ndarray, C: np.ndarray) -> np.ndarray:
-        slack = np.maximum(0.0, 1.0 - self.sign * scores)
-        return np.einsum("ij,ij->i", b, scores) / 2 + C * np.einsum("ij,ij->i", slack, slack)
+    def _objectives(self, b: np.ndarray, scores: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        slack = np.maximum(0.0, 1.0 - self.sign[rows] * scores)
+        return np.einsum("ij,ij->i", b, scores) / 2 + self.C[rows] * np.einsum("ij,ij->i", slack, slack)
 
     def _scores(self, b: np.ndarray) -> np.ndarray:
-        return (b.astype(np.float32) @ self.products) * self.factor + b.sum(axis=1, keepdims=True)
+        single = b.astype(np.float32)
+        one_by_one = len(b) <= FEW
+        products = np.stack([self.products @ row for row in single]) if one_by_one else single @ self.products
+        return products * self.factor + b.sum(axis=1, keepdims=True)
 
     def _solve(
-        self, b: np.ndarray, inside: np.ndarray, C: np.ndarray, before: np.ndarray
+        self, b: np.ndarray, inside: np.ndarray, rows: np.ndarray, before: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Solve (K_SS + I / 2C) b_S = y_S by conjugate gradients over the diagonal: b, and its scores.
 
         The quadratic has its own duality gap. Once it is at most FORCING times what `before`, the objective, is above
         the dual one, the way to b leads downhill.
         """
+        sign, C = self.sign[rows], self.C[rows]
         ridge = 0.5 / C[:, None]
         b = np.where(inside, b, 0.0)
         scores = self._scores(b)
         diagonal = self.square + ridge
-        rest = np.where(inside, self.sign - scores - ridge * b, 0.0)
+        rest = np.where(inside, sign - scores - ridge * b, 0.0)
         way = rest / diagonal
         size = np.einsum("ij,ij->i", rest, way)
         left = np.flatnonzero(size > 0)
@@ -229,22 +293,23 @@ class _System:
             new_size = np.einsum("ij,ij->i", rest[left], scaled)
             way[left] = scaled + (new_size / size[left])[:, None] * forward
             size[left] = new_size
-            gap, dual, primal = self._quadratic_gap(b[left], scores[left], inside[left], C[left])
+            gap, dual, primal = _quadratic_gap(b[left], scores[left], sign[left], inside[left], C[left])
             wanted = np.maximum(FORCING * (before[left] - dual), 0.3 * INNER_GAP * primal)
             left = left[(gap > wanted) & (new_size > 0)]
         return b, scores
 
-    def _quadratic_gap(
-        self, b: np.ndarray, scores: np.ndarray, inside: np.ndarray, C: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The primal less the dual objective of the quadratic that has these documents inside; both objectives."""
-        norm, slack = np.einsum("ij,ij->i", b, scores), np.where(inside, 1.0 - self.sign * scores, 0.0)
-        primal = norm / 2 + C * np.einsum("ij,ij->i", slack, slack)
-        dual = b @ self.sign - norm / 2 - np.einsum("ij,ij->i", b, b) / (4 * C)
-        return primal - dual, dual, primal
+
+def _quadratic_gap(
+    b: np.ndarray, scores: np.ndarray, sign: np.ndarray, inside: np.ndarray, C: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The primal less the dual objective of the quadratic that has these documents inside; both objectives."""
+    norm, slack = np.einsum("ij,ij->i", b, scores), np.where(inside, 1.0 - sign * scores, 0.0)
+    primal = norm / 2 + C * np.einsum("ij,ij->i", slack, slack)
+    dual = np.einsum("ij,ij->i", b, sign) - norm / 2 - np.einsum("ij,ij->i", b, b) / (4 * C)
+    return primal - dual, dual, primal
 
 
-def _blocks(c_grid: Sequence[float]) -> list[np.ndarray]:
+def neighbours(c_grid: Sequence[float]) -> list[list[float]]:
     """The values of C in that order, neighbours of like size together."""
     blocks: list[list[float]] = []
     for C in c_grid:
@@ -252,7 +317,7 @@ def _blocks(c_grid: Sequence[float]) -> list[np.ndarray]:
             blocks[-1].append(C)
         else:
             blocks.append([C])
-    return [np.array(block) for block in blocks]
+    return blocks
 
 
 def _best_combination(norm: np.ndarray, signed: np.ndarray, C: float, start: np.ndarray) -> np.ndarray:

@@ -1,27 +1,33 @@
 """Linear probes on the Gram matrix: the product of each document with each, which serves every split and every C.
 
-Columns that more than DENSE of the documents have are multiplied as dense blocks, half of the symmetric product alone
-(BLAS, syrk); the others as sparse rows. A multiplication of the dense product costs about a hundredth of one of the
-sparse product, which needs DENSE^2 as many.
+Only half of the symmetric product is computed. Columns that more than DENSE of the documents have are multiplied as
+dense blocks (BLAS, syrk); of the others each value is multiplied with those below it in its column. A multiplication
+of the dense product costs a few hundredths of one of the sparse product, which needs DENSE^2 as many.
 """
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.linalg import blas
 
 from textbench.evaluation.columns import full_columns
-from textbench.evaluation.probes.solvers.finite_newton import MAX_STEPS, NewtonPath, NewtonSolution
+from textbench.evaluation.probes.solvers.finite_newton import (
+    MAX_STEPS,
+    NewtonPath,
+    NewtonSolution,
+    neighbours,
+)
 from textbench.evaluation.probes.solvers.logistic_newton import LogisticNewton
+from textbench.featurizers._kernels import in_parallel, kernel, shares
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
+    from scipy.sparse import csc_matrix, csr_matrix
 
-DENSE = 0.1
+DENSE = 0.15
 COLUMNS = 1024  # of a dense block
-ROWS = 512  # of a block of sparse rows, and of the mirrored triangle
+ROWS = 512  # of a block of the mirrored triangle
 
 
 def gram_matrix(X: "np.ndarray | csr_matrix") -> np.ndarray:
@@ -41,22 +47,59 @@ def gram_matrix(X: "np.ndarray | csr_matrix") -> np.ndarray:
         )
     gram = gram.T
     if rest is not None:
-        transposed = rest.T.tocsr()
-        for start in range(0, n_documents, ROWS):
-            gram[start : start + ROWS] += (rest[start : start + ROWS] @ transposed).toarray()
+        _add_sparse(gram, rest)
     _mirror(gram)
     return gram
 
 
-def _layouts(X: "np.ndarray | csr_matrix") -> tuple[Any, Any]:
-    """The columns to be multiplied as dense blocks, and the csr rows of the others (None: there are none)."""
-    from scipy.sparse import csr_matrix
+def _layouts(X: "np.ndarray | csr_matrix") -> tuple[Any, "csc_matrix | None"]:
+    """The columns to be multiplied as dense blocks, and the others as csc, float32 (None: there are none)."""
+    from scipy.sparse import csc_matrix
 
     if isinstance(X, np.ndarray):
         return X, None
     dense = full_columns(X, DENSE)
     columns = X.tocsc()
-    return columns[:, dense], csr_matrix(columns[:, ~dense], dtype=np.float32)
+    rest = csc_matrix(columns[:, ~dense], dtype=np.float32)
+    rest.sum_duplicates()
+    return columns[:, dense], rest
+
+
+def _add_sparse(gram: np.ndarray, columns: "csc_matrix") -> None:
+    """Add the products of sparse rows, given by columns, to the upper triangle of gram, in place."""
+    rows = columns.tocsr()
+    # A value is multiplied with itself and with those below it in its column.
+    n_below = np.repeat(columns.indptr[1:], np.diff(columns.indptr)) - np.arange(columns.nnz)
+    work = np.bincount(columns.indices, weights=n_below, minlength=len(gram)).astype(np.int64)
+    ranges = shares(np.concatenate([[0], np.cumsum(work)]))
+    layouts = rows.indptr, rows.indices, rows.data, columns.indptr, columns.indices, columns.data
+    in_parallel(_add_rows, [(gram, *layouts, begin, end) for begin, end in ranges])
+
+
+@kernel
+def _add_rows(
+    gram: np.ndarray,
+    row_starts: np.ndarray,
+    row_columns: np.ndarray,
+    row_values: np.ndarray,
+    column_starts: np.ndarray,
+    documents: np.ndarray,
+    column_values: np.ndarray,
+    begin: int,
+    end: int,
+) -> None:
+    """Add the rows begin to end of the product to those of gram, from the diagonal on."""
+    # Where in its column the next document of each column stands: documents come in order.
+    at = column_starts[:-1].copy()
+    for column in range(len(at)):
+        at[column] += np.searchsorted(documents[column_starts[column] : column_starts[column + 1]], begin)
+    for document in range(begin, end):
+        products = gram[document]
+        for entry in range(row_starts[document], row_starts[document + 1]):
+            column, value = row_columns[entry], row_values[entry]
+            for below in range(at[column], column_starts[column + 1]):
+                products[documents[below]] += value * column_values[below]
+            at[column] += 1
 
 
 def _mirror(gram: np.ndarray) -> None:
@@ -75,8 +118,7 @@ class GramDocuments:
     are to be scored, the products with those are the features: the coefficients (n_held_out,) are the scores of
     the held-out documents less the intercept, so that these documents are the rows of an identity matrix.
 
-    gram: of all rows of X (`gram_matrix`); train: positions; c_grid: the values of C, in the order in which each
-    problem is solved.
+    gram: of all rows of X (`gram_matrix`); train: positions.
     """
 
     def __init__(
@@ -85,48 +127,50 @@ class GramDocuments:
         gram: np.ndarray,
         train: np.ndarray,
         scale: float,
-        c_grid: Sequence[float],
         held_out: np.ndarray | None = None,
     ) -> None:
-        self.X, self.gram, self.train, self.scale = X, gram, train, scale
-        self.c_grid, self.held_out = c_grid, held_out
+        self.X, self.gram, self.train, self.scale, self.held_out = X, gram, train, scale, held_out
         self.shape = (len(train), X.shape[1] if held_out is None else len(held_out))
 
 
 class HingeDocuments(GramDocuments):
-    """As a linear SVM fits them: one path of solutions for each problem.
+    """As a linear SVM fits them: all problems along one path of C, neighbours that are planned together.
 
     Where the precision of the products does not suffice, as for documents of few features and a C beyond 1,000, the
     solution is returned as not converged.
     """
 
-    @functools.cached_property
-    def _newton(self) -> NewtonPath:
-        return NewtonPath(self.gram, self.train, self.scale)
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.blocks: dict[float, list[float]] = {}  # planned, by their first C
+        self.newton: NewtonPath | None = None
+        self.solved: dict[float, list[NewtonSolution]] = {}  # of the last block
 
-    @functools.cached_property
-    def _paths(self) -> dict[int, Iterator[tuple[float, NewtonSolution]]]:
-        return {}
+    def plan(self, c_grid: Sequence[float]) -> None:
+        """Say which C come next, in that order."""
+        self.blocks = {block[0]: block for block in neighbours(c_grid)}
 
-    def solve(
-        self, problem: int, positive: np.ndarray, C: float, max_iter: int
-    ) -> tuple[np.ndarray, float, bool]:
-        """Solve one problem for the C that is next on its path: (coefficients, intercept, whether it converged).
+    def solve(self, indicator: np.ndarray, C: float, max_iter: int) -> tuple[np.ndarray, np.ndarray, bool]:
+        """Solve the problem of each column of indicator (n_train, n_labels): coefficients, intercepts, converged.
 
-        Raises ValueError for another C. positive: bools (n_train,).
+        It starts from the last solutions, so that a path of rising C is quickest. The indicator is the first call's.
         """
-        if problem not in self._paths:
-            path = self._newton.solve(positive, self.c_grid, min(max_iter, MAX_STEPS))
-            self._paths[problem] = zip(self.c_grid, path, strict=True)
-        expected, solution = next(self._paths[problem])
-        if expected != C:
-            raise ValueError(f"C must be the next one of the path, {expected:g}, got {C:g}")
-        intercept = float(solution.b.sum())
+        if self.newton is None:
+            self.newton = NewtonPath(self.gram, self.train, self.scale, indicator.T)
+        if C not in self.solved:
+            block = self.blocks.get(C, [C])
+            found = self.newton.solve(block, min(max_iter, MAX_STEPS))
+            self.solved = dict(zip(block, map(list, zip(*found, strict=True)), strict=True))
+        solutions = self.solved[C]
+        intercepts = np.array([solution.b.sum() for solution in solutions])
+        converged = all(solution.converged for solution in solutions)
         if self.held_out is not None:
-            return solution.scores[self.held_out] - intercept, intercept, solution.converged
-        support = np.flatnonzero(solution.b)
-        coefficients = np.asarray(self.X[support].T @ solution.b[support]) / self.scale**2
-        return coefficients, intercept, solution.converged
+            scores = np.array([solution.scores[self.held_out] for solution in solutions])
+            return scores - intercepts[:, None], intercepts, converged
+        b = np.array([solution.b for solution in solutions])
+        support = np.flatnonzero(b.any(axis=0))
+        coefficients = np.asarray((self.X[support].T @ b[:, support].T).T)
+        return coefficients / self.scale**2, intercepts, converged
 
 
 class LogisticDocuments(GramDocuments):
