@@ -12,9 +12,9 @@ import numpy as np
 import scipy.sparse as sp
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.utils.validation import check_is_fitted
 
+from textbench.featurizers import _characters
 from textbench.featurizers._learned import LearnedArrays
 from textbench.featurizers._parameters import check_parameters
 from textbench.featurizers._texts import checked_texts
@@ -57,29 +57,25 @@ class CharNgrams(LearnedArrays, TransformerMixin, BaseEstimator):
     def fit_transform(self, X: Sequence[str], y: Any = None) -> sp.csr_matrix:
         """Learn n-grams and their idf from X, and return its weights; texts are cut up once."""
         check_parameters(self, ACCEPTS)
-        vectorizer = self._vectorizer(min_df=self.min_df)
-        weights = vectorizer.fit_transform(checked_texts(X))
-        self.terms_ = vectorizer.get_feature_names_out().tolist()
-        self.idf_ = vectorizer.idf_
-        return weights.astype(np.float32)
+        self.terms_, counts = _characters.learn(
+            checked_texts(X), (self.min_n, self.max_n), self.min_df, lowercase=self.lowercase
+        )
+        weigher = _characters.weigher().fit(counts)
+        self.idf_ = weigher.idf_
+        return weigher.transform(counts).astype(np.float32)
 
     def transform(self, X: Sequence[str]) -> sp.csr_matrix:
         """Return the weights: csr float32, (n_documents, n_grams)."""
         check_is_fitted(self)
-        vectorizer = self._vectorizer(vocabulary=self.terms_)
-        vectorizer.idf_ = self.idf_
-        return vectorizer.transform(checked_texts(X)).astype(np.float32)
+        counts = _characters.count(
+            checked_texts(X), self.terms_, (self.min_n, self.max_n), lowercase=self.lowercase
+        )
+        return _characters.weigher(self.idf_).transform(counts).astype(np.float32)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the n-grams."""
         check_is_fitted(self)
         return np.array(self.terms_, dtype=object)
-
-    def _vectorizer(self, **params: Any) -> TfidfVectorizer:
-        lengths = (self.min_n, self.max_n)
-        return TfidfVectorizer(
-            analyzer="char_wb", ngram_range=lengths, lowercase=self.lowercase, sublinear_tf=True, **params
-        )
 
 
 def build(**params: Any) -> CharNgrams:

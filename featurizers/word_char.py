@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.utils.validation import check_is_fitted
 
+from textbench.featurizers import _characters
 from textbench.featurizers._learned import LearnedArrays
 from textbench.featurizers._parameters import check_parameters
 from textbench.featurizers._texts import checked_texts
@@ -61,22 +62,26 @@ class WordsAndCharacters(LearnedArrays, TransformerMixin, BaseEstimator):
         """Learn n-grams and their idf from X, and return its weights; texts are cut up once a kind."""
         check_parameters(self, ACCEPTS)
         texts = checked_texts(X)
-        words, characters = self._words(min_df=self.min_df), self._characters(min_df=self.min_df)
-        weights = [words.fit_transform(texts), characters.fit_transform(texts)]
+        words = self._words(min_df=self.min_df)
+        of_words = words.fit_transform(texts)
         self.words_, self.word_idf_ = words.get_feature_names_out().tolist(), words.idf_
-        self.characters_, self.character_idf_ = characters.get_feature_names_out().tolist(), characters.idf_
-        return _beside(weights)
+        self.characters_, counts = _characters.learn(
+            texts, (1, self.max_characters), self.min_df, lowercase=self.lowercase
+        )
+        weigher = _characters.weigher().fit(counts)
+        self.character_idf_ = weigher.idf_
+        return _beside([of_words, weigher.transform(counts)])
 
     def transform(self, X: Sequence[str]) -> sp.csr_matrix:
         """Return the weights: csr float32, (n_documents, n_grams)."""
         check_is_fitted(self)
         texts = checked_texts(X)
-        words, characters = (
-            self._words(vocabulary=self.words_),
-            self._characters(vocabulary=self.characters_),
+        words = self._words(vocabulary=self.words_)
+        words.idf_ = self.word_idf_
+        counts = _characters.count(
+            texts, self.characters_, (1, self.max_characters), lowercase=self.lowercase
         )
-        words.idf_, characters.idf_ = self.word_idf_, self.character_idf_
-        return _beside([words.transform(texts), characters.transform(texts)])
+        return _beside([words.transform(texts), _characters.weigher(self.character_idf_).transform(counts)])
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the n-grams, with the kind before each."""
@@ -85,13 +90,10 @@ class WordsAndCharacters(LearnedArrays, TransformerMixin, BaseEstimator):
         return np.array([f"{kind}: {gram}" for kind, grams in kinds.items() for gram in grams], dtype=object)
 
     def _words(self, **params: Any) -> TfidfVectorizer:
-        return self._vectorizer(token_pattern=WORD, ngram_range=(1, self.max_words), **params)
-
-    def _characters(self, **params: Any) -> TfidfVectorizer:
-        return self._vectorizer(analyzer="char_wb", ngram_range=(1, self.max_characters), **params)
-
-    def _vectorizer(self, **params: Any) -> TfidfVectorizer:
-        return TfidfVectorizer(lowercase=self.lowercase, sublinear_tf=True, **params)
+        lengths = (1, self.max_words)
+        return TfidfVectorizer(
+            token_pattern=WORD, ngram_range=lengths, lowercase=self.lowercase, sublinear_tf=True, **params
+        )
 
 
 def _beside(blocks: list[sp.csr_matrix]) -> sp.csr_matrix:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from textbench.evaluation.probes.folds import Fold, rows
+from textbench.evaluation.probes.folds import Fold
+from textbench.evaluation.probes.tuning import fit_each
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -30,11 +31,10 @@ def out_of_fold_scores(
     folds: as of `folds_of`, one at least; no document is scored twice. spread: given a fold's decision values and the
     classes that it was trained on, returns a column for every label.
     """
-    parts = []
-    for train, test in folds:
-        made, scored = X(train, test) if callable(X) else (rows(X, train), rows(X, test))
-        fitted = build().fit(made, y[train])
-        parts.append(spread(fitted.decision_function(scored), np.asarray(fitted.classes_)))
+    parts = [
+        spread(fitted.decision_function(scored), np.asarray(fitted.classes_))
+        for fitted, scored in fit_each(build, X, y, folds)
+    ]
     documents = np.concatenate([test for _, test in folds])
     order = np.argsort(documents)
     return np.concatenate(parts)[order], documents[order]

@@ -156,7 +156,7 @@ def score_classifier(
     """
     measure = _checked_metric(metric, several_labels=y.ndim == 2)
     folds = folds_of(X, y, n_folds, random_state, held_out)
-    fits = ([fit] for fit in _fit_each(build, X, y, folds))
+    fits = ([fit] for fit in fit_each(build, X, y, folds))
     return _best_of(_compare(fits, [{}], y, folds, measure, prune_below), measure)
 
 
@@ -222,17 +222,20 @@ def _folds_of_sample(
     return [(some[train], some[test]) for train, test in parts]
 
 
-def _fit_each(
+def fit_each(
     build: Callable[[], Any], X: Any, y: "Targets", folds: Sequence[Fold]
 ) -> Iterator[tuple[Any, Any]]:
-    """Yield for each fold what `build` returns, fitted to the rest, and what it is to be asked about."""
-    if isinstance(probe := build(), LinearProbe):
-        for part in _parts(X, y, folds):
-            for path, X_test in probe.fit_folds(*part):
+    """Yield for each fold what `build` returns, fitted to the rest, and what it is to be asked about.
+
+    X, y: as of `choose_c`, or X a list of documents.
+    """
+    for X_part, y_part, some in _parts(X, y, folds):
+        if isinstance(probe := build(), LinearProbe):
+            for path, X_test in probe.fit_folds(X_part, y_part, some):
                 yield next(path([probe.C])), X_test
-        return
-    for train, test in folds:
-        yield build().fit(rows(X, train), y[train]), rows(X, test)
+        else:
+            for train, test in some:
+                yield build().fit(rows(X_part, train), y_part[train]), rows(X_part, test)
 
 
 def _parts(X: Any, y: "Targets", folds: Sequence[Fold]) -> Iterator[tuple[Any, "Targets", Sequence[Fold]]]:
@@ -327,7 +330,7 @@ def tune_thresholds(
     scores = np.empty(indicator.shape)
     scored = np.sort(np.concatenate([test for _, test in folds]))
     tunable = indicator[scored].sum(axis=0) >= len(folds)
-    for (train, test), (fitted, X_test) in zip(folds, _fit_each(build, X, Y, folds), strict=True):
+    for (train, test), (fitted, X_test) in zip(folds, fit_each(build, X, Y, folds), strict=True):
         scores[test] = fitted.decision_function(X_test)
         tunable &= indicator[train].any(axis=0)
     if tunable.any():
