@@ -105,7 +105,10 @@ class CompressedNeighbours(ClassifierMixin, BaseEstimator):
 
         For several labels, those with scores above 0: csr int8 (n_documents, n_labels).
         """
-        scores = self.decision_function(X)
+        return self.labels_of(self.decision_function(X))
+
+    def labels_of(self, scores: np.ndarray) -> "np.ndarray | sp.csr_matrix":
+        """Return what `predict` returns where `decision_function` returned these scores."""
         if self.several_labels_:
             return sp.csr_matrix(scores > 0, dtype=np.int8)
         if len(self.classes_) == 1:

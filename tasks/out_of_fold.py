@@ -6,7 +6,7 @@ that of the run: its documents are all training documents.
 
 from typing import TYPE_CHECKING, Any
 
-from textbench.tasks import featurize, first_seed, predict
+from textbench.tasks import featurize, first_seed, fold_scores, predict
 from textbench.tasks.labels import chosen_rows, held_out, labelled
 from textbench.tasks.storage.recipe import Reference, refer
 
@@ -60,7 +60,7 @@ def _folds(job: "Job", validation: "Mapping[str, Any]", X: Any, y: Any, rows: "n
 
 
 def compute(job: "Job") -> None:
-    """Train the classifier once a fold, and write what it says of the fold's documents."""
+    """Write what a classifier says of each fold's documents: by the scores that tuning left, or trained once a fold."""
     corpus, vectors, choice = (job.inputs[name] for name in ("corpus", "vectors", "choice"))
     if first_seed.stands_for(job, choice.params):
         first = predict.reference(corpus, vectors, first_seed.choice(job))
@@ -72,10 +72,14 @@ def compute(job: "Job") -> None:
 def _score(job: "Job") -> None:
     import numpy as np
 
-    from textbench.evaluation.probes.out_of_fold import out_of_fold_scores, rounded
+    from textbench.evaluation.probes.out_of_fold import out_of_fold_scores
 
     documents, build = predict.training(job)
     targets, rows = labelled(job)
+    if (found := fold_scores.read(job.open("choice"))) is not None:
+        order = np.argsort(found["documents"])
+        _save(job, rows, *(found[name][order] for name in ("scores", "documents", "folds")))
+        return
     names = job.open("corpus").json("corpus")["target_names"]
     known = chosen_rows(documents("train"), rows)
     folds = _folds(job, job.params["validation"], known, targets, rows)
@@ -83,7 +87,7 @@ def _score(job: "Job") -> None:
     made = featurize.in_folds(job, features) if features and "labels" in features.params else known
 
     def spread(decisions: "np.ndarray", classes: "np.ndarray") -> Any:
-        return decisions if targets.ndim == 2 else predict.every_class(decisions, classes, len(names))
+        return decisions if targets.ndim == 2 else fold_scores.every_class(decisions, classes, len(names))
 
     scores, scored = np.empty((0, len(names))), np.empty(0, dtype=np.int32)
     fold_of = np.empty(targets.shape[0], dtype=np.int32)
@@ -91,10 +95,21 @@ def _score(job: "Job") -> None:
         fold_of[some] = fold
     if folds:
         scores, scored = out_of_fold_scores(made, targets, build, folds, spread)
+    _save(job, rows, scores, scored, fold_of[scored])
+
+
+def _save(
+    job: "Job", rows: "np.ndarray | None", scores: "np.ndarray", documents: "np.ndarray", folds: "np.ndarray"
+) -> None:
+    """Write scores, rounded, with their documents, positions among those at `rows`, and folds."""
+    import numpy as np
+
+    from textbench.evaluation.probes.out_of_fold import rounded
+
     kept, error, changed = rounded(scores)
     job.save_array("scores", kept)
-    job.save_array("documents", (scored if rows is None else rows[scored]).astype(np.int32))
-    job.save_array("folds", fold_of[scored])
+    job.save_array("documents", (documents if rows is None else rows[documents]).astype(np.int32))
+    job.save_array("folds", folds)
     job.save_json(
         "rounding", {"dtype": str(kept.dtype), "largest_error": error, "highest_label_changed": changed}
     )

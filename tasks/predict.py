@@ -6,7 +6,7 @@ What is stored says everything of the predictions that a metric may ask; `tasks.
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from textbench.tasks import featurize, first_seed
+from textbench.tasks import featurize, first_seed, fold_scores
 from textbench.tasks.labels import chosen_rows, held_out, labelled
 from textbench.tasks.storage.recipe import Reference, refer
 
@@ -118,9 +118,11 @@ def _predict_one_label(
 
     documents, targets = test
     with job.timed("predict"):
-        predicted = classifier.predict(documents)
-    decisions = classifier.decision_function(documents)
-    job.save_array("scores", every_class(decisions, np.asarray(classifier.classes_), len(names)))
+        decisions = classifier.decision_function(documents)
+        by_scores = getattr(classifier, "labels_of", None)  # a user's classifier has none
+        predicted = by_scores(decisions) if by_scores else classifier.predict(documents)
+    every = fold_scores.every_class(decisions, np.asarray(classifier.classes_), len(names))
+    job.save_array("scores", every)
     columns: dict[str, Any] = _documents(job, len(targets)) | {
         "target": targets,
         "predicted": predicted,
@@ -154,16 +156,11 @@ def _predict_several_labels(
 
     from textbench.evaluation.metrics.label_ranking import label_ranking_average_precision, precision_at_k
     from textbench.evaluation.metrics.multilabel import per_label
-    from textbench.evaluation.probes.tuning import tune_thresholds
     from textbench.tasks.corpus import label_lists
 
     documents, targets = test
-    choice, rows = job.open("choice"), labelled(job)[1]
-    n_folds = max(2, choice.json("choice")["n_folds"])  # C had no folds where one document trains
-    features = features_of(job.inputs["vectors"], choice)
-    X = featurize.in_folds(job, features) if features and "labels" in features.params else train[0]
     with job.timed("train"):
-        thresholds = tune_thresholds(X, train[1], build, n_folds, job.params["seed"], held_out(job, rows))
+        thresholds = _thresholds(job, build, *train)
     with job.timed("predict"):
         scores = classifier.decision_function(documents)
     job.save_array("scores", np.asarray(scores, dtype=np.float64))
@@ -183,6 +180,19 @@ def _predict_several_labels(
         "label_ranking_average_precision": label_ranking_average_precision(targets, scores),
     }
     job.save_table("predictions", columns)
+
+
+def _thresholds(job: "Job", build: "Callable[[], Any]", X: Any, Y: "csr_matrix") -> "np.ndarray":
+    """Return the thresholds of the labels by the scores that tuning left, or by others like them."""
+    from textbench.evaluation.probes.tuning import thresholds_of, tune_thresholds
+
+    choice = job.open("choice")
+    if (found := fold_scores.read(choice)) is not None:
+        return thresholds_of(fold_scores.by_fold(found), Y)
+    n_folds = max(2, choice.json("choice")["n_folds"])  # C had no folds where one document trains
+    features = features_of(job.inputs["vectors"], choice)
+    made = featurize.in_folds(job, features) if features and "labels" in features.params else X
+    return tune_thresholds(made, Y, build, n_folds, job.params["seed"], held_out(job, labelled(job)[1]))
 
 
 def save_decisions(
@@ -233,23 +243,6 @@ def _documents(job: "Job", n_documents: int) -> dict[str, Any]:
 
     ids = read_ids(job.open("corpus"), "test")
     return {"document": range(n_documents)} | ({} if ids is None else {"id": ids})
-
-
-def every_class(decisions: "np.ndarray", classes: "np.ndarray", n_classes: int) -> "np.ndarray":
-    """Return a decision value for every class, float64 (n_documents, n_classes).
-
-    decisions: (n_documents, n_trained), or (n_documents,) of two classes, the second one's. A class without training
-    documents gets a value below all others of its document.
-    """
-    import numpy as np
-
-    if decisions.ndim == 1:
-        sides = [-decisions, decisions] if len(classes) == 2 else [decisions]
-        decisions = np.stack(sides, axis=1)
-    lowest = decisions.min(axis=1, keepdims=True) - 1.0
-    found = np.repeat(lowest, n_classes, axis=1).astype(np.float64)
-    found[:, classes] = decisions
-    return found
 
 
 def margin(decisions: "np.ndarray") -> "np.ndarray":

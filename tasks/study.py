@@ -33,8 +33,8 @@ FEW = 64  # settings of a space that is gone through, each once, instead of samp
 MAX_TRIALS = 10_000  # of a search that is limited by seconds
 
 
-def search(job: "Job") -> tuple[list[dict[str, Any]], dict[str, str]]:
-    """Return the trials of the job's study in order, the method's defaults first, and the space they are from.
+def search(job: "Job") -> tuple[list[dict[str, Any]], list[Reference], dict[str, str]]:
+    """Return the trials of the job's study in order, the method's defaults first, their artifacts, and their space.
 
     Each has number, state ("complete", "pruned", "failed"), params (those that differ from the defaults, as recipes
     hold them), values (every searched parameter), seconds, error, and if it was scored what
@@ -51,7 +51,7 @@ def search(job: "Job") -> tuple[list[dict[str, Any]], dict[str, str]]:
         (only,) = alone.batch([{}], None)
         if only["state"] == "failed":  # nothing else was asked for: the cell fails with this reason
             raise isolate.CellError(only["error"], alone.traceback)
-        return [only], {}
+        return [only], alone.references, {}
     study = Study(job, space, defaults)
     workers = min(BATCH, job.store.workers)
     with isolate.pool(workers) if workers > 1 else contextlib.nullcontext() as pool, study.journal() as write:
@@ -65,7 +65,7 @@ def search(job: "Job") -> tuple[list[dict[str, Any]], dict[str, str]]:
     if not any(trial["state"] == "complete" for trial in study.trials):
         failed = f"all {len(study.trials)} trials failed, the first with: {study.trials[0]['error']}"
         raise isolate.CellError(failed, study.traceback)
-    return study.trials, {name: distribution_to_json(values) for name, values in space.items()}
+    return study.trials, study.references, {n: distribution_to_json(values) for n, values in space.items()}
 
 
 def _space(job: "Job") -> tuple[dict[str, Any], dict[str, Any]]:
@@ -91,7 +91,9 @@ class Study:
         self.defaults = dict(defaults)
         self.trials: list[dict[str, Any]] = []
         self.traceback = ""  # of the first setting that failed
+        self.references: list[Reference] = []  # of the trials that were asked for
         self._outcomes: dict[str, dict[str, Any]] = {}
+        self._made: dict[str, Reference] = {}
         self._paid: set[str] = set()
         self._n_asked = 0
         self._study = optuna.create_study(direction=self._direction)
@@ -142,10 +144,11 @@ class Study:
         run = pool.map if pool else map
         store = self.job.store
         for name, found in zip(jobs, run(_run, [store] * len(jobs), jobs.values()), strict=True):
-            self._outcomes[name] = found
+            self._outcomes[name], self._made[name] = found, jobs[name][1]
             self.traceback = self.traceback or found.get("traceback", "")
         outcomes = []
         for values in settings:
+            self.references.append(self._made[json.dumps(values, sort_keys=True)])
             outcome = self._outcomes[json.dumps(values, sort_keys=True)]
             cost = sum(s for key, s in outcome["costs"].items() if key not in self._paid)
             self._paid.update(outcome["costs"])

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from textbench.tasks import featurize
+from textbench.tasks import featurize, fold_scores
 from textbench.tasks.labels import chosen_rows, held_out, labelled
 from textbench.tasks.storage.recipe import Reference, refer
 
@@ -50,8 +50,11 @@ def reference(job: "Job", params: Mapping[str, Any], prune_below: list[float]) -
 
 
 def compute(job: "Job") -> None:
-    """Score one setting of a method, over the probe's values of C if it has a probe; write trial.json."""
-    from dataclasses import asdict
+    """Score one setting of a method, over the probe's values of C if it has a probe.
+
+    Writes trial.json, and what `tasks.fold_scores` keeps of the best C.
+    """
+    from dataclasses import asdict, replace
 
     method, params, seed = (job.params[key] for key in ("method", "params", "seed"))
     arguments = dict(job.params["validation"]) | {"random_state": seed}
@@ -71,7 +74,11 @@ def compute(job: "Job") -> None:
         else:
             X = chosen_rows(job.store.open(features).matrix("train"), rows)
         chosen = choose_c(X, targets, job.params["probe"], **arguments)
-    job.save_json("trial", {"params": params} | asdict(chosen))
+    found = asdict(replace(chosen, out_of_fold=[]))
+    del found["out_of_fold"]
+    job.save_json("trial", {"params": params} | found)
+    n_labels = len(job.open("corpus").json("corpus")["target_names"])
+    fold_scores.save(job, chosen.out_of_fold, n_labels, several=targets.ndim == 2)
 
 
 def _score_classifier(job: "Job", rows: Any, targets: Any, arguments: dict[str, Any]) -> "CVResult":

@@ -6,7 +6,7 @@ By cross-validation; where the corpus has validation documents of its own, on th
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from textbench.tasks import catalogue, first_seed, joined, trial
+from textbench.tasks import catalogue, first_seed, fold_scores, joined, trial
 from textbench.tasks.storage.recipe import Reference, refer
 
 if TYPE_CHECKING:
@@ -27,7 +27,8 @@ def reference(
     labels: Mapping[str, Any] | None = None,
 ) -> Reference:
     """Return the choice artifact: choice.json with params, C, score, on_border, every trial that led to it,
-    and the space that was searched (by parameter, as Optuna's JSON).
+    and the space that was searched (by parameter, as Optuna's JSON); and the chosen setting's scores of its folds
+    (`tasks.fold_scores`).
 
     Without `trials` and `seconds` the method keeps its defaults and only C is chosen. `validation` holds what
     `evaluation.probes.tuning.choose_c` is told beside its defaults; `fixed` are parameters of the method that are not
@@ -56,13 +57,15 @@ def _of(params: Mapping[str, Any], inputs: Mapping[str, Reference]) -> Reference
 
 
 def compute(job: "Job") -> None:
-    """Search, then write the best trial (of equals the first) and all others beside it."""
+    """Search, then write the best trial (of equals the first), all others beside it, and the best one's scores."""
     from textbench.tasks.study import search
 
     if first_seed.stands_for(job, job.params):
         job.take(job.store.open(_of(job.params | {"seed": first_seed.FIRST}, job.inputs)))
         return
-    trials, space = search(job)
-    finished = [one for one in trials if one["state"] == "complete"]
-    best = max(finished, key=lambda one: trial.direction(job) * one["score"])
-    job.save_json("choice", best | {"trials": trials, "space": space})
+    trials, references, space = search(job)
+    finished = [k for k, one in enumerate(trials) if one["state"] == "complete"]
+    best = max(finished, key=lambda k: trial.direction(job) * trials[k]["score"])
+    job.save_json("choice", trials[best] | {"trials": trials, "space": space})
+    if (scores := fold_scores.read(job.store.open(references[best]))) is not None:
+        job.save_arrays(fold_scores.NAME, scores)

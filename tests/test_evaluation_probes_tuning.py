@@ -28,6 +28,7 @@ from textbench.evaluation.probes.tuning import (
     C_GRIDS,
     choose_c,
     score_classifier,
+    thresholds_of,
     tune_thresholds,
 )
 
@@ -75,10 +76,14 @@ def planted(monkeypatch: pytest.MonkeyPatch, score: Callable[[float], float]) ->
 
     class Planted(LinearSVMProbe):
         def _fit(self, documents: Any, y: Any) -> "Planted":
+            self.classes_ = np.unique(y)
             return self
 
-        def predict(self, X: Any) -> np.ndarray:
+        def decision_function(self, X: Any) -> np.ndarray:
             return np.full(X.shape[0], score(self.C))
+
+        def labels_of(self, scores: np.ndarray) -> np.ndarray:
+            return scores
 
     monkeypatch.setattr(tuning, "build_probe", lambda name, C=1.0, seed=0: Planted(C, seed))
     monkeypatch.setitem(
@@ -268,6 +273,41 @@ def test_thresholds_are_those_of_out_of_fold_scores(probe: str) -> None:
         scores[test] = build_probe(probe, 1.0, 4).fit(X[train], Y[train]).decision_function(X[test])
     np.testing.assert_allclose(thresholds[:3], best_thresholds(scores[:, :3], Y[:, :3] > 0), atol=1e-9)
     assert thresholds[3] == thresholds[4] == 0
+
+
+@every_probe
+@pytest.mark.parametrize("several", [False, True])
+def test_the_chosen_candidates_scores_are_those_of_its_folds(probe: str, several: bool) -> None:
+    """Of the best C, one that the grid grew to as well, and settings; thresholds are the same by them."""
+    X, y = several_blobs(8) if several else blobs(8)
+    found = choose_c(X, y, probe, random_state=4)
+    folds = folds_of(X, y, 3, 4)
+    assert [part.documents.tolist() for part in found.out_of_fold] == [test.tolist() for _, test in folds]
+    for (train, test), part in zip(folds, found.out_of_fold, strict=True):
+        alone = build_probe(probe, found.C or 1.0, 4, **found.settings).fit(X[train], y[train])
+        assert part.scores.dtype == np.float32
+        np.testing.assert_array_equal(part.classes, alone.classes_)
+        np.testing.assert_allclose(part.scores, alone.decision_function(X[test]), atol=0.05)
+    if several:
+        tuned = tune_thresholds(X, y, lambda: build_probe(probe, found.C or 1.0, 4, **found.settings), 3, 4)
+        by_scores = thresholds_of([(part.documents, part.scores) for part in found.out_of_fold], y)
+        np.testing.assert_allclose(by_scores, tuned, atol=0.05)
+
+
+def test_scores_are_kept_where_all_folds_of_all_documents_were_scored(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X, y = blobs(8)
+    assert choose_c(X, y, held_out=[3, 5]).out_of_fold[0].documents.tolist() == [3, 5]
+    assert not choose_c(X, y, c_grid=[1.0], prune_below=[2.0]).out_of_fold
+    assert not choose_c(X[:1], y[:1]).out_of_fold
+    documents, classes = tokens(0)
+    assert not score_classifier(
+        NearestCentroidOfTokens, documents, classes
+    ).out_of_fold  # it has no `labels_of`
+    monkeypatch.setattr(tuning, "LARGE", 20)
+    monkeypatch.setattr(tuning, "SAMPLE", 20)
+    assert not choose_c(X, y).out_of_fold
 
 
 def test_labels_too_rare_to_tune_keep_zero() -> None:

@@ -12,7 +12,8 @@ from tests.own_documents import write
 from textbench.evaluation import ensembles
 from textbench.evaluation.ensembles import as_probabilities
 from textbench.evaluation.metrics.calibration import PROBABILITIES
-from textbench.evaluation.probes import out_of_fold as fold_scores
+from textbench.evaluation.probes import out_of_fold as out_of_fold_probes
+from textbench.evaluation.probes import tuning
 from textbench.flows.explain.answering import answered
 from textbench.flows.explain.export import Model
 from textbench.flows.plan.cell import SCORES, Cell, plan
@@ -23,7 +24,7 @@ from textbench.flows.results.leaderboard import FORMATS
 from textbench.flows.results.method_names import is_pretrained
 from textbench.flows.results.rows import result_row
 from textbench.flows.results.runs import Run
-from textbench.tasks import InputError, catalogue, ensemble, ngrams, out_of_fold, tokens
+from textbench.tasks import InputError, catalogue, ensemble, fold_scores, ngrams, out_of_fold, tokens
 from textbench.tasks.corpus import read_targets
 from textbench.tasks.storage.store import Store
 
@@ -117,19 +118,38 @@ def test_test_documents_decide_together_where_the_protocol_lets_them(home: Path,
         Model.from_run(Run(home, row))
 
 
+@pytest.mark.parametrize(
+    ("method", "data"), [("tfidf", "one"), ("nb", "one"), ("tfidf", "several"), ("nb", "several")]
+)
+def test_what_tuning_saw_is_not_fitted_again(
+    method: str, data: str, home: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Out-of-fold scores and thresholds go by the scores of the choice, whose folds each document was left out of."""
+    monkeypatch.setattr(out_of_fold_probes, "out_of_fold_scores", None)
+    monkeypatch.setattr(tuning, "tune_thresholds", None)
+    cell = cell_of(home, method, data, BenchmarkRequest, seeds=[7])
+    result_row(cell, store)
+    store.ensure(cell.references[SCORES])
+    scores, seen = store.open(cell.references[SCORES]), fold_scores.read(store.open(cell.references["tune"]))
+    assert seen is not None and scores.array("documents").tolist() == sorted(seen["documents"].tolist())
+    order = np.argsort(seen["documents"])
+    np.testing.assert_allclose(scores.array("scores"), seen["scores"][order], rtol=1e-3, atol=1e-3)
+    assert scores.array("folds").tolist() == seen["folds"][order].tolist()
+
+
 @pytest.mark.parametrize("labels", [{}, {"budget": 12, "draw": 2, "stratified": True}])
 def test_training_documents_are_near_those_that_the_same_classifier_scored(
     home: Path, store: Store, labels: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another's was trained on the document itself: what it says of a neighbour knows the document's label."""
     together: list[list[int]] = []
-    kept = fold_scores.out_of_fold_scores
+    kept = tuning.fit_each
 
-    def watched(X: Any, y: Any, build: Any, folds: Any, spread: Any) -> Any:
+    def watched(build: Any, X: Any, y: Any, folds: Any) -> Any:
         together.extend(sorted(scored.tolist()) for _, scored in folds)
-        return kept(X, y, build, folds, spread)
+        return kept(build, X, y, folds)
 
-    monkeypatch.setattr(fold_scores, "out_of_fold_scores", watched)
+    monkeypatch.setattr(tuning, "fit_each", watched)
     cell = cell_of(home, "ensemble(tfidf, nb)", labels=labels, seeds=[5])
     scores = store.open(cell.references["02 out_of_fold"])
     found = out_of_fold.scored_together(scores)

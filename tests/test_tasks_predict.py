@@ -19,7 +19,7 @@ from textbench.evaluation.metrics.single_label import METRICS, score_labels
 from textbench.evaluation.probes.catalogue import PROBES, build_probe, probe_class
 from textbench.evaluation.probes.tuning import tune_thresholds
 from textbench.flows.results.predictions import document_intervals, tally
-from textbench.tasks import ingest, predict, score
+from textbench.tasks import fold_scores, ingest, predict, score
 from textbench.tasks.corpus import Corpus, label_lists, read_corpus, read_targets
 from textbench.tasks.featurize import load_arrays
 from textbench.tasks.storage.recipe import Reference
@@ -176,7 +176,7 @@ def test_of_very_many_documents_some_are_asked_for_all(
 def test_every_class_has_a_value_and_untrained_ones_stand_last(
     decisions: list[Any], classes: list[int], expected: list[list[float]]
 ) -> None:
-    found = predict.every_class(np.array(decisions), np.array(classes), 3)
+    found = fold_scores.every_class(np.array(decisions), np.array(classes), 3)
     np.testing.assert_array_equal(found, expected)
 
 

@@ -173,7 +173,10 @@ class LinearProbe(ABC):
 
         The latter as a csr indicator int8 (n_documents, n_labels).
         """
-        scores = self.decision_function(X)
+        return self.labels_of(self.decision_function(X))
+
+    def labels_of(self, scores: np.ndarray) -> "np.ndarray | csr_matrix":
+        """What `predict` returns where `decision_function` returned these scores."""
         if self.thresholds_ is not None:
             from scipy.sparse import csr_matrix
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,13 +12,25 @@ from textbench.evaluation.metrics.single_label import Metric
 LIMITS = (1e-5, 1e6)  # how far a grid of C grows
 
 
+class FoldScores(NamedTuple):
+    """What a classifier that was trained without a fold says of its documents."""
+
+    documents: np.ndarray  # (n_scored,) ints, positions
+    scores: np.ndarray  # float32 (n_scored, n_classes), or (n_scored,) of two classes, for the second one
+    classes: np.ndarray  # (n_classes,), those it was trained on
+
+
 @dataclass
 class Search:
-    """Scores (n_folds, n_candidates) of the folds so far, their best running means, and what went wrong."""
+    """Scores (n_folds, n_candidates) of the folds so far, their best running means, and what went wrong.
+
+    fold_scores: of each candidate its FoldScores in turn; of a classifier without `labels_of` there are none.
+    """
 
     candidates: list[dict[str, float]]
     scores: np.ndarray
-    fold_scores: list[float] = field(default_factory=list)
+    best_means: list[float] = field(default_factory=list)
+    fold_scores: list[list[FoldScores]] = field(default_factory=list)
     n_not_converged: int = 0
     pruned_after: int | None = None
 
@@ -41,6 +54,7 @@ class Search:
         """Take over the candidates of another search on the same folds."""
         self.candidates += other.candidates
         self.scores = np.hstack([self.scores, other.scores])
+        self.fold_scores += other.fold_scores
         self.n_not_converged += other.n_not_converged
 
     def table(self) -> list[dict[str, float]]:
@@ -69,7 +83,7 @@ def climb(search: Search, measure: Metric, score: Callable[[list[dict[str, float
         if LIMITS[0] <= (further := _next(search.candidates[search.best(measure)]["C"], side)) <= LIMITS[1]
     ]:
         search.add(score([search.candidates[search.best(measure)] | {"C": open_ends[0]}]))
-    search.fold_scores[-1] = float(mean_score(search.scores)[search.best(measure)])
+    search.best_means[-1] = float(mean_score(search.scores)[search.best(measure)])
 
 
 def _next(C: float, side: int) -> float:

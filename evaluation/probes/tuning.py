@@ -19,7 +19,7 @@ from textbench.evaluation.metrics.single_label import Metric
 from textbench.evaluation.probes.catalogue import build_probe, probe_class
 from textbench.evaluation.probes.folds import Fold, folds_of, rows, sample
 from textbench.evaluation.probes.linear import LinearProbe, dense_indicator
-from textbench.evaluation.probes.search import Search, beside_c, climb, mean_score
+from textbench.evaluation.probes.search import FoldScores, Search, beside_c, climb, mean_score
 from textbench.evaluation.probes.thresholds import best_thresholds
 
 if TYPE_CHECKING:
@@ -59,6 +59,8 @@ class CVResult:
     fold_scores: the best running mean after each fold, until the last of the grid as it began. pruned_after: the
     number of folds after which the search was given up, None if it was not. sampled: what samples of the training
     documents said, rows as in table with n_documents, smaller samples first; empty where all documents were asked.
+    out_of_fold: what the chosen candidate says of each fold's documents; empty where not all folds of all documents
+    were scored, and for a classifier without `labels_of`.
     """
 
     C: float | None
@@ -71,6 +73,7 @@ class CVResult:
     fold_scores: list[float] = field(default_factory=list)
     pruned_after: int | None = None
     sampled: list[dict[str, float]] = field(default_factory=list)
+    out_of_fold: list[FoldScores] = field(default_factory=list, compare=False)
 
 
 def choose_c(
@@ -135,7 +138,7 @@ def choose_c(
     paths = over(folds[:1])
     search = paths.score(candidates)
     climb(search, measure, paths.score)
-    return replace(_best_of(search, measure), sampled=sampled)
+    return replace(_best_of(search, measure), sampled=sampled, out_of_fold=[])
 
 
 def score_classifier(
@@ -261,15 +264,19 @@ def _compare(
 ) -> Search:
     """Score the candidates, which `fits` holds fitted for each fold with what they are to be asked about."""
     search = Search(candidates, np.empty((len(folds), len(candidates))))
+    search.fold_scores = [[] for _ in candidates]
     for fold, ((_, test), of_one_fold) in enumerate(zip(folds, fits, strict=False)):
         y_test = y[test]
         for candidate, (fitted, X_test) in enumerate(of_one_fold):
             search.n_not_converged += not getattr(fitted, "converged_", True)
-            read = fitted.predict if measure.needs == "labels" else fitted.decision_function
-            search.scores[fold, candidate] = measure.function(y_test, read(X_test))
+            answer, scores = _answers(fitted, X_test, measure)
+            search.scores[fold, candidate] = measure.function(y_test, answer)
+            if scores is not None:
+                found = FoldScores(test, scores.astype(np.float32), np.asarray(fitted.classes_))
+                search.fold_scores[candidate].append(found)
         mean = mean_score(search.scores[: fold + 1])
         best = float(mean.max() if measure.higher_is_better else mean.min())
-        search.fold_scores.append(best)
+        search.best_means.append(best)
         if prune_below is None or fold >= len(prune_below) or fold + 1 == len(folds):
             continue
         bound = prune_below[fold]
@@ -298,9 +305,19 @@ def _best_of(search: Search, measure: Metric) -> CVResult:
         n_folds=len(scores),
         n_not_converged=search.n_not_converged,
         settings=chosen,
-        fold_scores=search.fold_scores,
+        fold_scores=search.best_means,
         pruned_after=search.pruned_after,
+        out_of_fold=[] if search.pruned_after else search.fold_scores[best],
     )
+
+
+def _answers(fitted: Any, X_test: Any, measure: Metric) -> "tuple[Any, np.ndarray | None]":
+    """Return what a metric asks of a classifier, labels or decision values; and these, where one call gives both."""
+    if not hasattr(fitted, "labels_of"):
+        read = fitted.predict if measure.needs == "labels" else fitted.decision_function
+        return read(X_test), None
+    scores = fitted.decision_function(X_test)
+    return (fitted.labels_of(scores) if measure.needs == "labels" else scores), scores
 
 
 def tune_thresholds(
@@ -323,16 +340,28 @@ def tune_thresholds(
     tune and keeps 0; with a single document all labels do. ValueError for a wrong argument.
     """
     folds = folds_of(Y if callable(X) else X, Y, n_folds, random_state, held_out)
+    fits = zip(folds, fit_each(build, X, Y, folds), strict=True)
+    return thresholds_of(
+        [(test, fitted.decision_function(X_test)) for (_, test), (fitted, X_test) in fits], Y
+    )
+
+
+def thresholds_of(parts: Sequence[tuple[np.ndarray, np.ndarray]], Y: "Targets") -> np.ndarray:
+    """The thresholds of `tune_thresholds` from out-of-fold scores.
+
+    parts: of each fold its documents, positions (n_scored,), and their scores, (n_scored, n_labels), by a classifier
+    that was trained on all others. Y, what is returned: as there.
+    """
     thresholds = np.zeros(Y.shape[1])
-    if not folds:
+    if not parts:
         return thresholds
     indicator = dense_indicator(Y)
+    scored = np.sort(np.concatenate([test for test, _ in parts]))
+    tunable = indicator[scored].sum(axis=0) >= len(parts)
     scores = np.empty(indicator.shape)
-    scored = np.sort(np.concatenate([test for _, test in folds]))
-    tunable = indicator[scored].sum(axis=0) >= len(folds)
-    for (train, test), (fitted, X_test) in zip(folds, fit_each(build, X, Y, folds), strict=True):
-        scores[test] = fitted.decision_function(X_test)
-        tunable &= indicator[train].any(axis=0)
+    for test, of_test in parts:
+        scores[test] = of_test
+        tunable &= np.delete(indicator, test, axis=0).any(axis=0)
     if tunable.any():
         some = np.ix_(scored, tunable)
         thresholds[tunable] = best_thresholds(scores[some], indicator[some])

@@ -235,7 +235,7 @@ class Model:
         """Return the decision value of every class, float64 (n_texts, n_labels): the bits of the run's scores."""
         import numpy as np
 
-        from textbench.tasks.predict import every_class
+        from textbench.tasks.fold_scores import every_class
 
         is_probe = self.manifest["classifier"] is not None
         documents = self.features(texts) if is_probe else self._documents(texts, self._method.INPUT)
