@@ -179,6 +179,7 @@ def test_a_rule_that_bytes_cannot_follow_is_left_to_the_regular_expression() -> 
     assert characters(replace(RULES["letters"], pattern="[a-f]+")) is None
 
 
+@pytest.mark.usefixtures("data_dir")
 @pytest.mark.parametrize("dataset", ["r8", "20ng"])
 def test_the_stored_files_are_the_same_either_way(
     dataset: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
