@@ -95,6 +95,8 @@ def _cut(words: Sequence[str], lengths: tuple[int, int]) -> _Grams:
     number = np.zeros(len(symbols), dtype=np.int64)  # of the n-gram that begins at a place
     for n in range(1, lengths[1] + 1):
         starts = np.flatnonzero(left >= n)
+        if not len(starts):
+            break
         codes = number[starts] << BITS | symbols[starts + n - 1]
         _, first, number[starts] = np.unique(codes, return_index=True, return_inverse=True)
         is_whole = left[starts] == sizes[own[starts]]

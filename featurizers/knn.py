@@ -99,9 +99,8 @@ def seconds(method: NearestDocuments, texts: Sequence[str], n_train: int, n_test
     counts = HashingVectorizer(norm=None, alternate_sign=False, dtype=np.float32).transform(texts)
     weights = TfIdf().fit_transform(counts)
     documents = sp.vstack([weights] * (1 + N_TIMED // len(texts)), format="csr")
-    search = NearestNeighbors(n_neighbors=method.n_neighbors, metric="cosine", algorithm="brute").fit(
-        documents
-    )
+    k = min(method.n_neighbors, documents.shape[0])
+    search = NearestNeighbors(n_neighbors=k, metric="cosine", algorithm="brute").fit(documents)
     begun = time.process_time()
     search.kneighbors(weights)
     return (time.process_time() - begun) / (documents.shape[0] * len(texts)) * n_train * n_test

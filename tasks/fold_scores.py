@@ -16,16 +16,21 @@ NAME = "out_of_fold"
 
 
 def save(job: "Job", parts: "Sequence[FoldScores]", n_labels: int, *, several: bool) -> None:
-    """Write the scores of each fold's documents, if there are any, one fold after another."""
+    """Write the scores of each fold's documents, if there are any, one fold after another, in single precision."""
     import numpy as np
 
     if not parts:
         return
-    scores = [p.scores if several else every_class(p.scores, p.classes, n_labels) for p in parts]
+    scores = np.concatenate(
+        [p.scores if several else every_class(p.scores, p.classes, n_labels) for p in parts]
+    )
+    kept = scores.astype(np.float32)
     arrays = {
         "documents": np.concatenate([p.documents for p in parts]).astype(np.int32),
         "folds": np.repeat(np.arange(len(parts), dtype=np.int32), [len(p.documents) for p in parts]),
-        "scores": np.concatenate(scores).astype(np.float32),
+        "scores": kept,
+        "largest_error": np.abs(scores - kept).max(initial=0.0),
+        "changed": np.sum(scores.argmax(axis=1) != kept.argmax(axis=1)),
     }
     job.save_arrays(NAME, arrays)
 
@@ -34,7 +39,8 @@ def read(artifact: "Artifact") -> "dict[str, np.ndarray] | None":
     """Return what a trial or a choice has; None where it has none.
 
     documents: int32 (n_scored,), positions among the labelled documents; folds: int32 (n_scored,), in which each was
-    scored; scores: float32 (n_scored, n_labels).
+    scored; scores: float32 (n_scored, n_labels); largest_error, changed: by how much rounding to that changed a score,
+    and how many documents' highest label.
     """
     return artifact.arrays(NAME) if (artifact.folder / f"{NAME}.npz").exists() else None
 

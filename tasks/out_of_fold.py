@@ -61,10 +61,18 @@ def _folds(job: "Job", validation: "Mapping[str, Any]", X: Any, y: Any, rows: "n
 
 def compute(job: "Job") -> None:
     """Write what a classifier says of each fold's documents: by the scores that tuning left, or trained once a fold."""
+    import numpy as np
+
     corpus, vectors, choice = (job.inputs[name] for name in ("corpus", "vectors", "choice"))
     if first_seed.stands_for(job, choice.params):
         first = predict.reference(corpus, vectors, first_seed.choice(job))
         job.take(job.store.open(reference(first)))
+        return
+    if (found := fold_scores.read(job.open("choice"))) is not None:
+        order = np.argsort(found["documents"])
+        scores, scored, folds = (found[name][order] for name in ("scores", "documents", "folds"))
+        before = float(found["largest_error"]), int(found["changed"])
+        _save(job, labelled(job)[1], scores, scored, folds, before)
         return
     _score(job)
 
@@ -76,10 +84,6 @@ def _score(job: "Job") -> None:
 
     documents, build = predict.training(job)
     targets, rows = labelled(job)
-    if (found := fold_scores.read(job.open("choice"))) is not None:
-        order = np.argsort(found["documents"])
-        _save(job, rows, *(found[name][order] for name in ("scores", "documents", "folds")))
-        return
     names = job.open("corpus").json("corpus")["target_names"]
     known = chosen_rows(documents("train"), rows)
     folds = _folds(job, job.params["validation"], known, targets, rows)
@@ -99,14 +103,23 @@ def _score(job: "Job") -> None:
 
 
 def _save(
-    job: "Job", rows: "np.ndarray | None", scores: "np.ndarray", documents: "np.ndarray", folds: "np.ndarray"
+    job: "Job",
+    rows: "np.ndarray | None",
+    scores: "np.ndarray",
+    documents: "np.ndarray",
+    folds: "np.ndarray",
+    before: tuple[float, int] = (0.0, 0),
 ) -> None:
-    """Write scores, rounded, with their documents, positions among those at `rows`, and folds."""
+    """Write scores, rounded, with their documents, positions among those at `rows`, and folds.
+
+    before: the largest error, and the documents with another highest label, that rounding had led to already.
+    """
     import numpy as np
 
     from textbench.evaluation.probes.out_of_fold import rounded
 
     kept, error, changed = rounded(scores)
+    error, changed = error + before[0], changed + before[1]
     job.save_array("scores", kept)
     job.save_array("documents", (documents if rows is None else rows[documents]).astype(np.int32))
     job.save_array("folds", folds)

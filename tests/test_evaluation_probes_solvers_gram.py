@@ -99,6 +99,9 @@ def test_a_label_of_nobody_a_label_of_all_and_one_class() -> None:
     scores = next(path([1.0])).decision_function(asked)
     assert set(scores[:, 1]) == {-CONSTANT}
     assert set(scores[:, 2]) == {CONSTANT}
+    assert set(LinearSVMProbe().fit(X, Y[:, 1:]).decision_function(X)[:, 0]) == {
+        -CONSTANT
+    }  # none is to be learned
     ((path, asked),) = LinearSVMProbe().fit_folds(X, np.full(120, 3), [(np.arange(9), np.arange(9, 120))])
     assert set(next(path([1.0])).predict(asked)) == {3}
 

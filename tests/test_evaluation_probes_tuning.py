@@ -285,7 +285,6 @@ def test_the_chosen_candidates_scores_are_those_of_its_folds(probe: str, several
     assert [part.documents.tolist() for part in found.out_of_fold] == [test.tolist() for _, test in folds]
     for (train, test), part in zip(folds, found.out_of_fold, strict=True):
         alone = build_probe(probe, found.C or 1.0, 4, **found.settings).fit(X[train], y[train])
-        assert part.scores.dtype == np.float32
         np.testing.assert_array_equal(part.classes, alone.classes_)
         np.testing.assert_allclose(part.scores, alone.decision_function(X[test]), atol=0.05)
     if several:
@@ -305,9 +304,24 @@ def test_scores_are_kept_where_all_folds_of_all_documents_were_scored(
     assert not score_classifier(
         NearestCentroidOfTokens, documents, classes
     ).out_of_fold  # it has no `labels_of`
+    with monkeypatch.context() as few:
+        few.setattr(tuning, "MOST_SCORES", len(y))
+        assert not choose_c(X, y).out_of_fold
     monkeypatch.setattr(tuning, "LARGE", 20)
     monkeypatch.setattr(tuning, "SAMPLE", 20)
     assert not choose_c(X, y).out_of_fold
+
+
+def test_a_value_that_is_listed_twice_is_tried_once() -> None:
+    X, y = blobs(8)
+    found = choose_c(X, y, c_grid=[1.0, 3.0], settings={"scaled": (True, False, True)})
+    assert [(row["scaled"], row["C"]) for row in found.table] == [
+        (True, 1.0),
+        (True, 3.0),
+        (False, 1.0),
+        (False, 3.0),
+    ]
+    assert all(row["mean"] > 0.3 for row in found.table)
 
 
 def test_labels_too_rare_to_tune_keep_zero() -> None:

@@ -52,9 +52,12 @@ class LiblinearProbe(LinearProbe):
         """How the solver wants documents that go by their inner products."""
 
     def _path(self, documents: Any, y: "np.ndarray | csr_matrix", c_grid: Sequence[float]) -> Iterator[Self]:
-        if hasattr(documents, "plan"):
-            documents.plan(c_grid)
-        return super()._path(documents, y, c_grid)
+        if not hasattr(documents, "gram"):
+            yield from super()._path(documents, y, c_grid)
+            return
+        documents.plan(c_grid)
+        yield from super()._path(documents, y, c_grid)
+        documents.pause()
 
     def _prepared(self, X: "np.ndarray | csr_matrix", y: "np.ndarray | csr_matrix") -> Any:
         if self._chosen(X) != "gram":

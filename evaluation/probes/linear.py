@@ -142,7 +142,8 @@ class LinearProbe(ABC):
         self.intercept_ = np.where(n_positive == 0, -CONSTANT, CONSTANT)
         self.converged_ = True
         labels = np.flatnonzero((n_positive > 0) & (n_positive < len(indicator)))
-        self._fit_labels(documents, labels, indicator[:, labels])
+        if len(labels):
+            self._fit_labels(documents, labels, indicator[:, labels])
 
     def _fit_labels(self, documents: Any, labels: np.ndarray, indicator: np.ndarray) -> None:
         """Fit the columns of an indicator (n_documents, n_labels) with both kinds of documents: those rows."""

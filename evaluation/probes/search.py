@@ -16,7 +16,7 @@ class FoldScores(NamedTuple):
     """What a classifier that was trained without a fold says of its documents."""
 
     documents: np.ndarray  # (n_scored,) ints, positions
-    scores: np.ndarray  # float32 (n_scored, n_classes), or (n_scored,) of two classes, for the second one
+    scores: np.ndarray  # floats (n_scored, n_classes), or (n_scored,) of two classes, for the second one
     classes: np.ndarray  # (n_classes,), those it was trained on
 
 
@@ -24,7 +24,8 @@ class FoldScores(NamedTuple):
 class Search:
     """Scores (n_folds, n_candidates) of the folds so far, their best running means, and what went wrong.
 
-    fold_scores: of each candidate its FoldScores in turn; of a classifier without `labels_of` there are none.
+    fold_scores: of each candidate its FoldScores in turn; there are none of a classifier without `labels_of`, and none
+    where they were too many.
     """
 
     candidates: list[dict[str, float]]

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import groupby, islice, product, tee
+from itertools import groupby, product, tee
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -46,6 +46,7 @@ SETTING_GRIDS = {"elastic-net": {"l1_ratio": (0.01, 0.1, 0.5)}}
 LARGE = 30_000
 SAMPLE = 10_000
 TIMES = 8
+MOST_SCORES = 3_000_000  # of a candidate, 24 MB, that are kept until the best is known
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class CVResult:
     number of folds after which the search was given up, None if it was not. sampled: what samples of the training
     documents said, rows as in table with n_documents, smaller samples first; empty where all documents were asked.
     out_of_fold: what the chosen candidate says of each fold's documents; empty where not all folds of all documents
-    were scored, and for a classifier without `labels_of`.
+    were scored, for a classifier without `labels_of`, and where it would be more than MOST_SCORES.
     """
 
     C: float | None
@@ -119,7 +120,7 @@ def choose_c(
     combinations = _combinations(SETTING_GRIDS.get(probe, {}) if settings is None else settings)
     measure = _checked_metric(metric, several_labels=y.ndim == 2)
     folds = folds_of(y if callable(X) else X, y, n_folds, random_state, held_out)
-    over = partial(_FoldPaths, X, y, probe, random_state, measure)
+    over = partial(_FoldPaths, X, y, probe, random_state, measure, may_grow=c_grid is None)
     candidates = [{"C": C} | chosen for chosen in combinations for C in grid]
     if c_grid is not None or not folds or y.shape[0] <= LARGE:
         paths = over(folds)
@@ -164,16 +165,26 @@ def score_classifier(
 
 
 class _FoldPaths:
-    """What fits probes on each fold, for each combination of settings, kept so that a further C goes on from the last.
+    """What fits probes on each fold, for each combination of settings.
 
-    Arguments as of `choose_c`; folds: of all documents, or of a sample.
+    Where the grid may grow they are kept, so that a further C goes on from the last; features that each fold has of its
+    own would take too much room. Other arguments as of `choose_c`; folds: of all documents, or of a sample.
     """
 
     def __init__(
-        self, X: Any, y: "Targets", probe: str, random_state: int, measure: Metric, folds: Sequence[Fold]
+        self,
+        X: Any,
+        y: "Targets",
+        probe: str,
+        random_state: int,
+        measure: Metric,
+        folds: Sequence[Fold],
+        *,
+        may_grow: bool,
     ) -> None:
         self.X, self.y, self.probe, self.random_state = X, y, probe, random_state
         self.measure, self.folds = measure, folds
+        self.is_kept = may_grow and not callable(X)
         self.kept: dict[tuple[Any, ...], tuple[Iterator[Any], list[Any]]] = {}  # to come, and those so far
 
     def score(
@@ -184,6 +195,8 @@ class _FoldPaths:
             tuple(chosen.items()): [candidate["C"] for candidate in path]
             for chosen, path in groupby(candidates, beside_c)
         }
+        if not self.is_kept:
+            self.kept.clear()
         new = [settings for settings in grids if settings not in self.kept]
         for settings, parts in zip(new, tee(_parts(self.X, self.y, self.folds), len(new)), strict=True):
             built = build_probe(self.probe, grids[settings][0], self.random_state, **dict(settings))
@@ -200,8 +213,9 @@ class _FoldPaths:
     ) -> Iterator[tuple[LinearProbe, Any]]:
         for settings, grid in grids.items():
             to_come, so_far = self.kept[settings]
-            so_far.extend(islice(to_come, max(0, fold + 1 - len(so_far))))
-            path, X_test = so_far[fold]
+            path, X_test = so_far[fold] if fold < len(so_far) else next(to_come)
+            if self.is_kept and fold == len(so_far):
+                so_far.append((path, X_test))
             for fitted in path(grid):
                 yield fitted, X_test
 
@@ -267,13 +281,12 @@ def _compare(
     search.fold_scores = [[] for _ in candidates]
     for fold, ((_, test), of_one_fold) in enumerate(zip(folds, fits, strict=False)):
         y_test = y[test]
-        for candidate, (fitted, X_test) in enumerate(of_one_fold):
+        for candidate, (_, (fitted, X_test)) in enumerate(zip(candidates, of_one_fold, strict=True)):
             search.n_not_converged += not getattr(fitted, "converged_", True)
             answer, scores = _answers(fitted, X_test, measure)
             search.scores[fold, candidate] = measure.function(y_test, answer)
-            if scores is not None:
-                found = FoldScores(test, scores.astype(np.float32), np.asarray(fitted.classes_))
-                search.fold_scores[candidate].append(found)
+            if scores is not None and scores.size * len(folds) <= MOST_SCORES:
+                search.fold_scores[candidate].append(FoldScores(test, scores, np.asarray(fitted.classes_)))
         mean = mean_score(search.scores[: fold + 1])
         best = float(mean.max() if measure.higher_is_better else mean.min())
         search.best_means.append(best)
@@ -386,4 +399,5 @@ def _checked_grid(c_grid: Sequence[float]) -> list[float]:
 def _combinations(settings: Mapping[str, Sequence[float]]) -> list[dict[str, float]]:
     if any(len(values) == 0 for values in settings.values()):
         raise ValueError(f"each of settings must hold a value at least; received {dict(settings)}")
-    return [dict(zip(settings, values, strict=True)) for values in product(*settings.values())]
+    different = [dict.fromkeys(values) for values in settings.values()]
+    return [dict(zip(settings, values, strict=True)) for values in product(*different)]

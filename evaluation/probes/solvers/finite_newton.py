@@ -103,7 +103,9 @@ class NewtonPath:
         self.has_begun = True
         for before in way:
             self._follow(before, max_steps)
-        return self._follow(np.array(C), max_steps)
+        found = self._follow(np.array(C), max_steps)
+        self.buffer = np.empty(0, dtype=np.float32)  # several paths may wait for a further C
+        return found
 
     def _follow(self, C: np.ndarray, max_steps: int) -> list[list[NewtonSolution]]:
         """Solve each problem for each of C from the best combinations of the solutions before."""

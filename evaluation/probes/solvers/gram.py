@@ -132,6 +132,12 @@ class GramDocuments:
         self.X, self.gram, self.train, self.scale, self.held_out = X, gram, train, scale, held_out
         self.shape = (len(train), X.shape[1] if held_out is None else len(held_out))
 
+    def plan(self, c_grid: Sequence[float]) -> None:
+        """Say which C come next, in that order."""
+
+    def pause(self) -> None:
+        """Let go of what takes room and is quickly made again, for it may be long until the next C."""
+
 
 class HingeDocuments(GramDocuments):
     """As a linear SVM fits them: all problems along one path of C, neighbours that are planned together.
@@ -147,7 +153,7 @@ class HingeDocuments(GramDocuments):
         self.solved: dict[float, list[NewtonSolution]] = {}  # of the last block
 
     def plan(self, c_grid: Sequence[float]) -> None:
-        """Say which C come next, in that order."""
+        """Say which C come next, in that order: neighbours among them are solved together."""
         self.blocks = {block[0]: block for block in neighbours(c_grid)}
 
     def solve(self, indicator: np.ndarray, C: float, max_iter: int) -> tuple[np.ndarray, np.ndarray, bool]:
@@ -175,6 +181,10 @@ class HingeDocuments(GramDocuments):
 
 class LogisticDocuments(GramDocuments):
     """As logistic regression fits them: all problems of a C together."""
+
+    def pause(self) -> None:
+        """Forget the products of the training documents, a copy of the Gram matrix, and with them the last solution."""
+        self.__dict__.pop("_newton", None)
 
     @functools.cached_property
     def _newton(self) -> LogisticNewton:
