@@ -44,9 +44,8 @@ def test_the_gram_matrix_of_either_layout() -> None:
         gram = gram_matrix(layout)
         assert (gram.dtype, gram.flags.c_contiguous) == (np.float32, True)
         np.testing.assert_array_equal(gram, expected)  # counts are exact
-    twice = csr_matrix(
-        ([1, 2, 5.0, 1], [3, 3, 4, 3], [0, 3, 4]), shape=(2, 50_000)
-    )  # a column is named twice
+    # A column is named twice.
+    twice = csr_matrix(([1, 2, 5.0, 1], [3, 3, 4, 3], [0, 3, 4]), shape=(2, 50_000))
     np.testing.assert_array_equal(gram_matrix(twice), [[34, 3], [3, 1]])
     real = csr_matrix(rng.normal(0, 1, (700, 90)) * (rng.random((700, 90)) < 0.3))
     gram = gram_matrix(real)
@@ -99,9 +98,8 @@ def test_a_label_of_nobody_a_label_of_all_and_one_class() -> None:
     scores = next(path([1.0])).decision_function(asked)
     assert set(scores[:, 1]) == {-CONSTANT}
     assert set(scores[:, 2]) == {CONSTANT}
-    assert set(LinearSVMProbe().fit(X, Y[:, 1:]).decision_function(X)[:, 0]) == {
-        -CONSTANT
-    }  # none is to be learned
+    none_to_learn = LinearSVMProbe().fit(X, Y[:, 1:])
+    assert set(none_to_learn.decision_function(X)[:, 0]) == {-CONSTANT}
     ((path, asked),) = LinearSVMProbe().fit_folds(X, np.full(120, 3), [(np.arange(9), np.arange(9, 120))])
     assert set(next(path([1.0])).predict(asked)) == {3}
 
