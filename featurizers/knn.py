@@ -29,9 +29,8 @@ SEARCH_SPACE: dict[str, BaseDistribution] = {
 }
 # A document without a term in common has distance 1 but for rounding in float32.
 ROUNDING = 1e-6
-N_TIMED = (
-    10_000  # documents among which the neighbours of a few are sought, to tell how long those of many take
-)
+# Documents among which the neighbours of a few are sought, to tell how long those of many take.
+N_TIMED = 10_000
 
 
 class NearestDocuments(CountClassifier):

@@ -307,6 +307,9 @@ def test_scores_are_kept_where_all_folds_of_all_documents_were_scored(
     with monkeypatch.context() as few:
         few.setattr(tuning, "MOST_SCORES", len(y))
         assert not choose_c(X, y).out_of_fold
+    with monkeypatch.context() as some:  # room for the smaller folds alone: of 8 documents 3, 3 and 2
+        some.setattr(tuning, "MOST_SCORES", 3 * 2)
+        assert not choose_c(X[:8, :], np.arange(8) % 2, c_grid=[1.0]).out_of_fold
     monkeypatch.setattr(tuning, "LARGE", 20)
     monkeypatch.setattr(tuning, "SAMPLE", 20)
     assert not choose_c(X, y).out_of_fold

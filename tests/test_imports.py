@@ -20,8 +20,6 @@ ALLOWED = {
     "featurizers": {"featurizers"},
     "evaluation": {"evaluation"},
 }
-# How loops are compiled and spread over cores, which knows no method: all rooms may use it.
-SHARED = "featurizers._kernels."
 # featurizers and evaluation know nothing of what runs and records them.
 PLUMBING = {"prefect", "prefect_dask", "mlflow", "optuna", "dask", "distributed"}
 PICKLES = {"pickle", "joblib", "cloudpickle", "dill", "marshal", "shelve"}
@@ -83,8 +81,7 @@ def test_imports_go_one_way(path: Path) -> None:
         top, _, rest = name.partition(".")
         assert top not in {*ALLOWED, "tests"}, f"{name_of(path)} imports {name}"
         if top == PACKAGE:
-            is_shared = rest.startswith(SHARED)
-            assert is_shared or rest.partition(".")[0] in ALLOWED[room], f"{name_of(path)} imports {name}"
+            assert rest.partition(".")[0] in ALLOWED[room], f"{name_of(path)} imports {name}"
         if room in ("featurizers", "evaluation") and not f"{name}.".startswith("optuna.distributions."):
             assert top not in PLUMBING, f"{name_of(path)} imports {name}"
 

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import groupby, product, tee
+from itertools import chain, groupby, product, starmap, tee
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -200,13 +200,9 @@ class _FoldPaths:
         new = [settings for settings in grids if settings not in self.kept]
         for settings, parts in zip(new, tee(_parts(self.X, self.y, self.folds), len(new)), strict=True):
             built = build_probe(self.probe, grids[settings][0], self.random_state, **dict(settings))
-            self.kept[settings] = self._fit_folds(built, parts), []
+            self.kept[settings] = chain.from_iterable(starmap(built.fit_folds, parts)), []
         fits = (self._fitted(fold, grids) for fold in range(len(self.folds)))
         return _compare(fits, list(candidates), self.y, self.folds, self.measure, prune_below)
-
-    def _fit_folds(self, built: LinearProbe, parts: Iterable[Any]) -> Iterator[Any]:
-        for part in parts:
-            yield from built.fit_folds(*part)
 
     def _fitted(
         self, fold: int, grids: Mapping[tuple[Any, ...], Sequence[float]]
@@ -309,7 +305,7 @@ def _best_of(search: Search, measure: Metric) -> CVResult:
         at = ", ".join(f"{name} = {value}" for name, value in search.candidates[column].items())
         raise ValueError(f"{measure.name} must be a number; received nan in fold {fold}{at and f' at {at}'}")
     best = search.best(measure)
-    chosen = dict(search.candidates[best])
+    chosen, kept = dict(search.candidates[best]), search.fold_scores[best]
     return CVResult(
         C=chosen.pop("C", None),
         score=float(mean_score(scores)[best]),
@@ -320,7 +316,7 @@ def _best_of(search: Search, measure: Metric) -> CVResult:
         settings=chosen,
         fold_scores=search.best_means,
         pruned_after=search.pruned_after,
-        out_of_fold=[] if search.pruned_after else search.fold_scores[best],
+        out_of_fold=[] if search.pruned_after or len(kept) < len(scores) else kept,
     )
 
 

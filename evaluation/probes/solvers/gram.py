@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numba import njit
 from scipy.linalg import blas
 
 from textbench.evaluation.columns import full_columns
@@ -20,7 +21,6 @@ from textbench.evaluation.probes.solvers.finite_newton import (
     neighbours,
 )
 from textbench.evaluation.probes.solvers.logistic_newton import LogisticNewton
-from textbench.featurizers._kernels import in_parallel, kernel, shares
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_matrix, csr_matrix
@@ -68,15 +68,11 @@ def _layouts(X: "np.ndarray | csr_matrix") -> tuple[Any, "csc_matrix | None"]:
 def _add_sparse(gram: np.ndarray, columns: "csc_matrix") -> None:
     """Add the products of sparse rows, given by columns, to the upper triangle of gram, in place."""
     rows = columns.tocsr()
-    # A value is multiplied with itself and with those below it in its column.
-    n_below = np.repeat(columns.indptr[1:], np.diff(columns.indptr)) - np.arange(columns.nnz)
-    work = np.bincount(columns.indices, weights=n_below, minlength=len(gram)).astype(np.int64)
-    ranges = shares(np.concatenate([[0], np.cumsum(work)]))
     layouts = rows.indptr, rows.indices, rows.data, columns.indptr, columns.indices, columns.data
-    in_parallel(_add_rows, [(gram, *layouts, begin, end) for begin, end in ranges])
+    _add_rows(gram, *layouts)
 
 
-@kernel
+@njit(nogil=True, cache=True)
 def _add_rows(
     gram: np.ndarray,
     row_starts: np.ndarray,
@@ -85,15 +81,10 @@ def _add_rows(
     column_starts: np.ndarray,
     documents: np.ndarray,
     column_values: np.ndarray,
-    begin: int,
-    end: int,
 ) -> None:
-    """Add the rows begin to end of the product to those of gram, from the diagonal on."""
-    # Where in its column the next document of each column stands: documents come in order.
-    at = column_starts[:-1].copy()
-    for column in range(len(at)):
-        at[column] += np.searchsorted(documents[column_starts[column] : column_starts[column + 1]], begin)
-    for document in range(begin, end):
+    """Add the rows of the product to those of gram, from the diagonal on."""
+    at = column_starts[:-1].copy()  # where in its column the next document of each stands: they come in order
+    for document in range(len(gram)):
         products = gram[document]
         for entry in range(row_starts[document], row_starts[document + 1]):
             column, value = row_columns[entry], row_values[entry]
