@@ -45,29 +45,36 @@ def test_without_topics_it_is_skip_gram_to_the_bit() -> None:
     np.testing.assert_array_equal(weights, before)  # nothing is asked of them, and there is no prior
 
 
-def test_weights_and_topics_follow_the_slope() -> None:
-    """One window of two words: every pair meets, and negative samples are too rare to be drawn."""
-    words, outputs = (RNG.normal(0, 0.5, (2, 4)).astype(np.float32) for _ in "12")
-    topics, weights = RNG.normal(0, 0.5, (K, 4)).astype(np.float32), RNG.normal(size=(1, K))
-    tokens, rate, prior = np.array([0, 1], np.int32), 1e-3, 0.7
+@pytest.mark.parametrize("scale", [1, 30])
+def test_weights_and_topics_follow_the_slope(scale: float) -> None:
+    """One window of two words: every pair meets, and negative samples are too rare to be drawn.
+
+    Of outputs 30 times as large, the mixture's gradient is longer than allowed: all of the step is shortened alike.
+    """
+    words = RNG.normal(0, 0.5 / scale, (2, 4)).astype(np.float32)
+    outputs = RNG.normal(0, 0.5 * scale, (2, 4)).astype(np.float32)
+    topics, weights = RNG.normal(0, 0.5 / scale, (K, 4)).astype(np.float32), RNG.normal(size=(1, K))
+    tokens, rate, prior = np.array([0, 1], np.int32), 1e-3 / scale**2, 0.7
     work = tokens, np.array([0, 2]), np.ones(2), np.array([0], np.int32)  # samples are of word 0
     state = np.array([3], np.uint64)
 
-    def likelihood(a: np.ndarray, t: np.ndarray) -> float:
-        p = np.exp(a[0]) / np.exp(a[0]).sum()
-        one, two = (words[i].astype(float) + p @ t for i in (0, 1))
+    def of_words(e: np.ndarray) -> float:
+        one, two = (words[i].astype(float) + e for i in (0, 1))
         positive = -np.logaddexp(0, -two @ outputs[0]) - np.logaddexp(0, -one @ outputs[1])
         sampled = -5 * np.logaddexp(0, one @ outputs[0])  # what word 1 is told from, around it word 0
-        return float(positive + sampled + prior * (1 / K - 1) * np.log(p).sum())
+        return float(positive + sampled)
 
-    def of_topics(t: np.ndarray) -> float:
-        return (
-            likelihood(weights, t)
-            - prior * (1 / K - 1) * np.log(np.exp(weights) / np.exp(weights).sum()).sum()
-        )
+    def shares(a: np.ndarray) -> np.ndarray:
+        return np.exp(a[0]) / np.exp(a[0]).sum()
 
-    expected = slope_by_differences(lambda a: likelihood(a, topics.astype(float)), weights.copy())
-    expected_topics = slope_by_differences(of_topics, topics.astype(float))
+    def likelihood(a: np.ndarray) -> float:
+        return of_words(shares(a) @ topics) + prior * (1 / K - 1) * np.log(shares(a)).sum()
+
+    asked = slope_by_differences(of_words, shares(weights) @ topics.astype(float))
+    shortened = min(1, mixtures.LONGEST / np.linalg.norm(asked))
+    assert (shortened < 1) == (scale > 1)
+    expected = shortened * slope_by_differences(likelihood, weights.copy())
+    expected_topics = shortened * np.outer(shares(weights), asked)
     moved, shifted = weights.copy(), topics.copy()
     given = (1, 5, prior, 1 / K, False, True, rate, rate)
     mixtures._train_mixtures(work, (words, outputs, shifted, moved), given, 1, state)
@@ -157,5 +164,6 @@ def test_a_long_documents_gradient_is_shortened_and_a_short_ones_is_not() -> Non
     rate = np.float32(0.1)
     for length, wanted in ((50.0, mixtures.LONGEST * 0.1), (0.4, 0.4)):
         asked = np.array([3, -4], dtype=np.float32) * np.float32(length / 5)
-        mixtures._clip(asked, rate)
+        factor = mixtures._clip(asked, rate)
+        np.testing.assert_allclose(factor, wanted / length, rtol=1e-6)
         np.testing.assert_allclose(asked, np.array([0.6, -0.8]) * wanted, rtol=1e-6)

@@ -80,8 +80,8 @@ def _train_mixtures(work, model, settings, n_epochs, state):  # type: ignore[no-
                     word = around[i]
                     for k in range(size):
                         words[word, k] += slopes[i, k]
-            _clip(asked, rate)
-            _move_weights(weights[d], share, gain, topics, asked, rate, prior, concentration)
+            shortened = _clip(asked, rate)
+            _move_weights(weights[d], share, gain, topics, asked, rate, shortened * prior, concentration)
             if learns_topics:
                 for t in range(n_topics):
                     for k in range(size):
@@ -110,9 +110,10 @@ def _mixed(share, topics, own):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _clip(asked, rate):  # type: ignore[no-untyped-def]
-    """Shorten rate times the gradient of a document's mixture to rate times `LONGEST`, if it is longer.
+    """Shorten rate times the gradient of a document's mixture to rate times `LONGEST`, if it is longer, and return how.
 
-    The sum over a long document would otherwise throw topics so far that nothing brings them back.
+    The sum over a long document would otherwise throw topics so far that nothing brings them back. The prior's slope
+    is shortened by the same factor, or it would outweigh all that the words ask, and leave a document one topic.
     """
     squared = 0.0
     for k in range(len(asked)):
@@ -122,6 +123,8 @@ def _clip(asked, rate):  # type: ignore[no-untyped-def]
         factor = np.float32(most / np.sqrt(squared))
         for k in range(len(asked)):
             asked[k] *= factor
+        return factor
+    return np.float32(1.0)
 
 
 @njit(cache=True)
@@ -191,8 +194,8 @@ def _infer_mixtures(begin, end, offsets, tokens, table, model, settings, n_epoch
                 _add_rows(outputs, drawn, n_drawn, errors, asked)
             for k in range(size):
                 asked[k] *= rate
-            _clip(asked, rate)
-            _move_weights(weights[d], share, gain, topics, asked, rate, prior, concentration)
+            shortened = _clip(asked, rate)
+            _move_weights(weights[d], share, gain, topics, asked, rate, shortened * prior, concentration)
 
 
 @njit(cache=True, fastmath=True)
