@@ -108,7 +108,7 @@ def test_dense_columns_of_a_sparse_matrix_are_exact_like_an_array() -> None:
     """Both add without rounding, so that the scores are the same to the bit, ties between copies included."""
     rng = np.random.default_rng(5)
     train, test = (rng.integers(1, 9, (n, 12)) * (rng.random((n, 12)) < 0.9) for n in (200, 30))
-    rare = [(rng.random((n, 40)) < 0.05) * rng.integers(1, 4, (n, 40)) for n in (200, 30)]
+    rare = [(rng.random((n, 40)) < 0.03) * rng.integers(1, 4, (n, 40)) for n in (200, 30)]
     train, test = np.hstack([train, rare[0]]), np.hstack([test, rare[1]])
     train[100:] = train[rng.integers(0, 100, 100)]
     train_targets, test_targets = rng.integers(0, 5, 200), rng.integers(0, 5, 30)

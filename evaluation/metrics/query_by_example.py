@@ -17,9 +17,9 @@ from textbench.evaluation.metrics.query_scores import QueryScores
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-# Columns that more of the documents have are multiplied dense: a pair of values takes 45 times as long in the sparse
-# product, which has the square of this share of the pairs.
-DENSE = 0.15
+# Columns that more of the documents have are multiplied dense, where they hold most pairs of values: the sparse product
+# has the square of this share of a column's pairs, and takes some 60 times as long for each.
+DENSE = 0.1
 DEEPEST = 10  # precision is reported down to rank 10
 BLOCK_BYTES = 2**24  # of scores at a time; the product they come from takes up to three times as much
 # Unit vectors of the training documents that take more are not kept: they are made again, so many bytes at a time, for
@@ -214,13 +214,13 @@ def _add_product(
 def _dense_columns(X: "np.ndarray | csr_matrix") -> np.ndarray:
     """Which columns are multiplied as a dense block, bools (n_features,): all of an array.
 
-    Of a csr matrix the full ones, if most values lie in them, else none.
+    Of a csr matrix the full ones, if most pairs of values lie in them, else none.
     """
     if isinstance(X, np.ndarray):
         return np.ones(X.shape[1], dtype=bool)
     counts = column_counts(X)
-    full = counts > DENSE * X.shape[0]
-    return full if 2 * counts[full].sum() > X.nnz else np.zeros_like(full)
+    full, pairs = counts > DENSE * X.shape[0], np.square(counts, dtype=np.float64)
+    return full if 2 * pairs[full].sum() > pairs.sum() else np.zeros_like(full)
 
 
 def _unit_rows(X: "np.ndarray | csr_matrix", full: np.ndarray) -> "tuple[np.ndarray, csr_matrix]":
