@@ -3,7 +3,6 @@
 Messages with all headers, letters only: 18,846 documents, 5.74 million words, 28.5 million possible pointers, k = 5.
 """
 
-import resource
 import time
 
 import numpy as np
@@ -15,6 +14,7 @@ from textbench.featurizers.compressive import CompressiveKGrams, compression_pat
 from textbench.featurizers.kgrams import AllKGrams
 from textbench.featurizers.lz77 import Lz77
 from textbench.tasks import catalogue
+from textbench.tasks.storage.isolate import peak_mb
 from textbench.tasks.tokens import token_rule, vectorize
 
 EXACT_CORPORA, EXACT_DOCUMENTS, EXACT_WORDS = 50, 20, 60
@@ -121,7 +121,7 @@ def whole(documents: list[np.ndarray], pointer_cost: float) -> None:
             f"cost {method.objective_:,.2f}, bound {bound:,.2f}, ratio {method.objective_ / bound:.5f}, ",
             end="",
         )
-        print(f"{len(method.table_):,} entries, peak {peak():.0f} MB")
+        print(f"{len(method.table_):,} entries, peak {peak_mb():.0f} MB")
 
 
 def growth(documents: list[np.ndarray]) -> None:
@@ -175,7 +175,8 @@ def others(documents: list[np.ndarray]) -> None:
         features = method.fit_transform(documents)
         seconds = time.perf_counter() - started
         print(
-            f"{name}: {seconds:.1f} s, {features.shape[1]:,} features, {features.nnz:,} entries, peak {peak():.0f} MB"
+            f"{name}: {seconds:.1f} s, {features.shape[1]:,} features, {features.nnz:,} entries, "
+            f"peak {peak_mb():.0f} MB"
         )
 
 
@@ -184,8 +185,3 @@ def fit_seconds(method: CompressiveKGrams, documents: list[np.ndarray]) -> float
     started = time.perf_counter()
     method.fit(documents)
     return time.perf_counter() - started
-
-
-def peak() -> float:
-    """Return the most memory this process has held so far, in MB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3

@@ -4,7 +4,6 @@ Needs TEXTBENCH_DATA_DIR. `primal`, the (d+1) x (d+1) system of the paper by num
 minutes and 7 GB.
 """
 
-import resource
 import time
 from collections.abc import Callable
 
@@ -14,6 +13,7 @@ import scipy.sparse as sp
 from textbench.featurizers import dcot
 from textbench.featurizers._dcot.solvers import FirstLayer
 from textbench.tasks import catalogue
+from textbench.tasks.storage.isolate import peak_mb
 from textbench.tasks.tokens import token_rule, vectorize
 
 NOISES = tuple(round(0.1 * k, 1) for k in range(1, 10))
@@ -28,11 +28,6 @@ def seconds(work: Callable[[], object], times: int = 3) -> float:
         work()
         taken.append(time.perf_counter() - started)
     return min(taken)
-
-
-def peak_gb() -> float:
-    """Return the most memory this process has had, in GB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
 
 
 def sgemm_flops(n: int = 4000) -> float:
@@ -90,7 +85,7 @@ def reuters() -> sp.csr_matrix:
         taken = seconds(lambda m=method, t=test: m.transform(t))
         print(f"  transform of {test.shape[0]} documents, 3 layers: {taken:.2f} s")
         print(f"  figure 3, features of {X.shape[0]} documents: {seconds(lambda X=X: figure_3(X), 1):.1f} s")
-        print(f"  peak memory {peak_gb():.2f} GB")
+        print(f"  peak memory {peak_mb() / 1e3:.2f} GB")
     return X
 
 
@@ -110,7 +105,7 @@ def scaling() -> None:
         sizes[X.nnz] = seconds(lambda m=method, X=X: m.fit(X))
         print(
             f"Zipf, {n_documents} x {X.shape[1]}, {X.nnz / n_documents:.0f} distinct terms a document: "
-            f"{method.solver_}, {method.n_iter_} steps, {sizes[X.nnz]:.1f} s, peak {peak_gb():.2f} GB"
+            f"{method.solver_}, {method.n_iter_} steps, {sizes[X.nnz]:.1f} s, peak {peak_mb() / 1e3:.2f} GB"
         )
     (least, first), *_, (most, last) = sizes.items()
     print(f"  seconds grow as (stored counts)^{np.log(last / first) / np.log(most / least):.2f}")
@@ -127,7 +122,8 @@ def primal(X: sp.csr_matrix) -> None:
     theirs = time.perf_counter() - started
     apart = np.linalg.norm(method.weights_[0] - exact.weights) / np.linalg.norm(exact.weights)
     print(
-        f"primal {theirs:.1f} s, {peak_gb():.1f} GB; {method.solver_} {ours:.2f} s: {theirs / ours:.0f} times faster"
+        f"primal {theirs:.1f} s, {peak_mb() / 1e3:.1f} GB; {method.solver_} {ours:.2f} s: "
+        f"{theirs / ours:.0f} times faster"
     )
     print(f"  their weights are apart by {apart:.1e}, relative")
     dual = first.solve(0.8, 0.0, "dual", 1e-4, 200)

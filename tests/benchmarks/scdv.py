@@ -1,6 +1,5 @@
 """SCDV on 20 Newsgroups (headers kept): vectors, clusters and document vectors, each against the plain way."""
 
-import resource
 import time
 import warnings
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from textbench.featurizers import scdv
 from textbench.featurizers._gaussian_mixture import cluster, fit_tied
 from textbench.featurizers._topical.skip_gram import KnownTokens
 from textbench.tasks import catalogue, shared_negatives, skip_gram, word_vectors
+from textbench.tasks.storage.isolate import peak_mb
 from textbench.tasks.tokens import token_rule, vectorize
 from textbench.tasks.window_blocks import windows_of_block
 
@@ -135,7 +135,7 @@ def main() -> None:
         method = scdv.build(n_clusters=N_CLUSTERS, random_state=0)
         _, fit_seconds = timed(lambda: method.fit(counts, word_vectors=rows))
         features, seconds = timed(method.transform, counts)
-        peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+        most = peak_mb()
         some = counts[:N_DOCUMENTS_TO_LOOP_OVER, method.terms_]
         dense, loop_seconds = timed(algorithm_1, some, method)
     loop_seconds *= counts.shape[0] / N_DOCUMENTS_TO_LOOP_OVER
@@ -151,4 +151,4 @@ def main() -> None:
     print(
         f"features                          {megabytes:10.0f} MB  {features.nnz / np.prod(features.shape):.1%} of them"
     )
-    print(f"peak memory                       {peak_mb:10.0f} MB")
+    print(f"peak memory                       {most:10.0f} MB")
