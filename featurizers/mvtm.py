@@ -4,6 +4,7 @@ Source: X. Li, J. Chi, C. Li, J. Ouyang and B. Fu, "Integrating topic modeling w
 vMFs", COLING 2016. Its schedule and settings are not known here; those below are ours.
 """
 
+from collections import deque
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 
 from textbench.featurizers._learned import LearnedArrays
 from textbench.featurizers._parameters import check_parameters
-from textbench.featurizers._topical.inference import infer
+from textbench.featurizers._topical.inference import expected_counts, infer, smoothed
 from textbench.featurizers._topical.topic_em import mixtures, spheres_at_start
 from textbench.featurizers._word_vectors import known_terms, n_empty
 from textbench.featurizers.counts import validated_counts
@@ -29,6 +30,7 @@ ACCEPTS = {
     "max_kappa": "(0, inf)",
     "max_iter": "[1, inf)",
 }
+SMOOTHING = 0.01  # of a topic's terms, as of LDA's
 SEARCH_SPACE: dict[str, BaseDistribution] = {
     "n_topics": IntDistribution(20, 200, log=True),
     "n_bases": IntDistribution(1, 5),
@@ -50,8 +52,9 @@ class MixturesOfVonMisesFisher(
 
     X: sparse csr, (n_documents, n_terms), counts. Features: dense float32, (n_documents, n_topics), rows that sum to 1;
     a document without a term that has a vector is a row of zeros. `components_`: P(w | k) among the terms that have a
-    vector, float32 (n_topics, n_terms). Raises ValueError on unknown parameter values, counts that are negative or not
-    finite, another number of terms than in `fit`.
+    vector, by the tokens expected of each topic (a density has its peak at rare words), float32 (n_topics, n_terms).
+    Raises ValueError on unknown parameter values, counts that are negative or not finite, another number of terms than
+    in `fit`.
 
     Source: Li et al. (2016); Banerjee et al. (2005), section 4.
     """
@@ -110,13 +113,13 @@ class MixturesOfVonMisesFisher(
             highest=np.inf if self.max_kappa is None else float(self.max_kappa),
             n_rounds=int(self.max_iter),
         )
-        spheres = [found for found, _ in rounds][-1]
+        spheres, proportions = deque(rounds, maxlen=1).pop()
         self.means_, self.kappas_, self.weights_ = spheres.means, spheres.kappas, spheres.weights
-        _, table, scale = spheres.densities(vectors)
+        table = spheres.densities(vectors)[1]
         self.table_ = table.astype(np.float32)
-        density = table * np.exp(scale - scale.max())[:, None]
+        topics = smoothed(expected_counts(counts.tocsc(), table, proportions), SMOOTHING)
         self.components_ = np.zeros((self.n_topics, self.n_features_in_), dtype=np.float32)
-        self.components_[:, self.terms_] = (density / np.maximum(density.sum(axis=0), 1e-300)).T
+        self.components_[:, self.terms_] = topics.T
         return self
 
     def transform(self, X: sp.csr_matrix) -> np.ndarray:

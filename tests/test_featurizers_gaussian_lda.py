@@ -69,10 +69,23 @@ def test_vectors_may_come_in_any_order_and_go_again() -> None:
     same(posterior(PRIOR, OWN, 0 * n), PRIOR)
 
 
-def test_the_prior_is_as_the_tokens_are() -> None:
-    np.testing.assert_allclose(PRIOR.mean, np.average(OWN, axis=0, weights=N))
-    expected = np.cov(OWN.T, aweights=N, ddof=0) * (PRIOR.nu - OWN.shape[1] - 1)
-    np.testing.assert_allclose(PRIOR.scatter, expected, atol=1e-5)
+@pytest.mark.parametrize("weight", [1.0, 25.0])
+def test_the_prior_is_as_the_tokens_are(weight: float) -> None:
+    prior = Prior.of(OWN, N, 0.5, weight)
+    np.testing.assert_allclose(prior.mean, np.average(OWN, axis=0, weights=N))
+    expected = np.cov(OWN.T, aweights=N, ddof=0) * (prior.nu - OWN.shape[1] - 1)
+    np.testing.assert_allclose(prior.scatter, expected, atol=1e-4)
+    assert prior.nu - OWN.shape[1] - 1 == weight
+
+
+def test_a_topic_of_the_priors_weight_lies_half_way() -> None:
+    """Of so many tokens as the prior counts for, with the prior's mean, half of the covariance is their own."""
+    n = N * (np.arange(len(N)) < 5)
+    own = np.cov(OWN.T, aweights=n, ddof=0)
+    prior = replace(Prior.of(OWN, N, 0.5, n.sum()), mean=np.average(OWN, axis=0, weights=n))
+    after = posterior(prior, OWN, n)
+    found = after.scatter / (after.nu - OWN.shape[1] - 1)
+    np.testing.assert_allclose(found, (own + np.cov(OWN.T, aweights=N, ddof=0)) / 2, atol=1e-5)
 
 
 def test_draws_have_the_predictive_as_their_mean_density() -> None:
@@ -100,6 +113,17 @@ def test_topics_that_made_the_documents_are_found_again() -> None:
     assert max(np.mean(best == share), np.mean(best != share)) > 0.95
 
 
+def test_before_the_first_sweep_topics_are_regions_of_words() -> None:
+    """Two groups of words, far apart, are two topics before anything is sampled."""
+    vectors = np.repeat(np.eye(2, 3), 10, axis=0) + 0.1 * np.random.default_rng(0).normal(size=(20, 3))
+    counts = sp.csr_matrix(np.ones((4, 20)))
+    method = gaussian_lda.build(n_topics=2, n_iter=0, random_state=0).fit(
+        counts, word_vectors=vectors.astype("f4")
+    )
+    best = method.components_.argmax(axis=0)
+    assert len(set(best[:10])) == len(set(best[10:])) == 1 and best[0] != best[10]
+
+
 def test_rows_are_distributions_seeds_repeat_and_one_topic_is_all() -> None:
     method = fitted()
     np.testing.assert_allclose(method.components_.sum(axis=1), 1, rtol=1e-5)
@@ -113,7 +137,9 @@ def test_rows_are_distributions_seeds_repeat_and_one_topic_is_all() -> None:
     assert np.isfinite(fitted(n_topics=60, alpha=None, n_iter=3).transform(COUNTS)).all()
 
 
-@pytest.mark.parametrize("params", [{"n_topics": 0}, {"alpha": 0.0}, {"kappa": 0.0}, {"n_iter": -1}])
+@pytest.mark.parametrize(
+    "params", [{"n_topics": 0}, {"alpha": 0.0}, {"kappa": 0.0}, {"shrinkage": -1.0}, {"n_iter": -1}]
+)
 def test_what_a_parameter_does_not_take_is_named(params: dict) -> None:
     with pytest.raises(ValueError, match=f"got {next(iter(params.values()))!r}"):
         fitted(**params)

@@ -169,6 +169,15 @@ def test_one_topic_is_the_mean_direction_and_its_closed_form() -> None:
     assert (method.transform(COUNTS) == 1).all()
 
 
+def test_the_words_of_a_topic_are_counted() -> None:
+    """Of one topic they are all tokens, though its density has its peak at whatever word lies nearest."""
+    only = regions_of(n_topics=1).components_
+    np.testing.assert_allclose(only[0, KNOWN], (N + 0.01) / (N + 0.01).sum(), rtol=1e-4)
+    several = regions_of(max_kappa=1000.0).components_
+    np.testing.assert_allclose(several.sum(axis=1), 1, rtol=1e-5)
+    assert (several[:, KNOWN] > 0).all()  # a density of such a kappa is 0 in most places
+
+
 def test_rotating_all_vectors_changes_no_proportion() -> None:
     rotation = np.linalg.qr(RNG.normal(size=(N_DIMENSIONS, N_DIMENSIONS)))[0]
     one, other = regions_of(), regions_of(VECTORS @ rotation)

@@ -46,10 +46,11 @@ def test_where_figures_come_from_is_told() -> None:
     entries = [
         LedgerEntry(claim, Verdict("not yet run", ""), None, None)
         for claim in read_claims()
-        if claim.place == "table-1" and claim.method in ("WTM", "MvTM", "SCDV")
+        if claim.place == "table-1" and claim.method in ("WTM", "MvTM", "SCDV", "weight-BoC")
     ]
     told = {row[0].text: [datum.text for datum in row[1:]] for row in origins(entries).rows}
-    assert told.keys() == {"scdv-2017/table-1/wtm", "scdv-2017/table-1/mvtm"}
+    assert told.keys() == {f"scdv-2017/table-1/{row}" for row in ("wtm", "mvtm", "scdv")}
+    assert told["scdv-2017/table-1/scdv"][0] == "own run"
     assert told["scdv-2017/table-1/mvtm"] == ["a copy of another row", "no figure of its own"]
     of_wtm = next(entry for entry in entries if entry.claim.method == "WTM")
     said = dict(explain(of_wtm))["note on scdv-2017/table-1/wtm"]

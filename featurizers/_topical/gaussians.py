@@ -31,14 +31,18 @@ class Prior:
     nu: float
 
     @classmethod
-    def of(cls, vectors: np.ndarray, n: np.ndarray, kappa: float) -> "Prior":
-        """Return the prior whose mean and mean covariance are those of all tokens."""
+    def of(cls, vectors: np.ndarray, n: np.ndarray, kappa: float, weight: float = 1.0) -> "Prior":
+        """Return the prior whose mean and mean covariance are those of all tokens.
+
+        weight: how many tokens the covariance weighs as much as, at least 1, the least that has a mean.
+        """
         size, total = vectors.shape[1], max(n.sum(), 1e-12)
         mean = n @ vectors / total
         centred = vectors - mean
         covariance = (centred * n[:, None]).T @ centred / total
-        # nu - size - 1 = 1, by which the scatter is divided in the mean of the covariance.
-        return cls(mean, kappa, covariance + SMALLEST_VARIANCE * np.eye(size), size + 2.0)
+        scatter = weight * (covariance + SMALLEST_VARIANCE * np.eye(size))
+        # The mean of the covariance is the scatter over nu - size - 1.
+        return cls(mean, kappa, scatter, size + 1.0 + weight)
 
     def log_predictive(self, vectors: np.ndarray) -> np.ndarray:
         """Return the log density of the next vector, Student's t, float64 (n_terms,)."""
@@ -87,16 +91,20 @@ def sampled_topics(
     counts: sp.csr_matrix,
     vectors: np.ndarray,
     prior: Prior,
+    start: np.ndarray,
     n_topics: int,
     alpha: float,
     n_sweeps: int,
     seed: int | None,
 ) -> np.ndarray:
-    """Return how often each term has each topic after sweeps from random topics on, float64 (n_terms, n_topics)."""
+    """Return how often each term has each topic after sweeps, float64 (n_terms, n_topics).
+
+    start: each term's topic before the first sweep, ints (n_terms,) below `n_topics`.
+    """
     rng = np.random.default_rng(seed)
     tokens = np.repeat(counts.indices, counts.data.astype(np.int64)).astype(np.int32)
     ends = np.concatenate([[0], np.cumsum(counts.data.astype(np.int64))])
-    topics = rng.integers(n_topics, size=len(tokens)).astype(np.int32)
+    topics = start[tokens].astype(np.int32)
     own = Assignments(
         tokens,
         ends[counts.indptr],
