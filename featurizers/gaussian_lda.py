@@ -32,7 +32,7 @@ SEARCH_SPACE: dict[str, BaseDistribution] = {
     "n_topics": IntDistribution(20, 200, log=True),
     "alpha": FloatDistribution(1e-2, 2.0, log=True),
     "shrinkage": FloatDistribution(0.01, 10.0, log=True),
-    "n_iter": IntDistribution(20, 200, log=True),
+    "n_iter": IntDistribution(10, 100, log=True),
 }
 
 
@@ -66,7 +66,7 @@ class GaussianLda(LearnedArrays, ClassNamePrefixFeaturesOutMixin, TransformerMix
         alpha: float | None = 0.1,
         kappa: float = 0.1,
         shrinkage: float = 1.0,
-        n_iter: int = 100,
+        n_iter: int = 50,
         random_state: int | None = None,
     ) -> None:
         self.n_topics = n_topics
