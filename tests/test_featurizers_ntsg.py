@@ -41,18 +41,19 @@ def model_of(n_slices: int, size: int, rank: int, *, has_tensor: bool = True) ->
 def test_without_topics_it_is_skip_gram() -> None:
     """One linear slice, topics and biases at zero: the word half of the contexts are output vectors.
 
-    The same stream of numbers, to rounding: the compiler may add the four contexts of a block in another order.
+    The stream of numbers is the same to the bit, vectors to a few last places of them: these loops have an exponential
+    of their own, make a step of a target as rate - rate p, not as rate (1 - p), and add up products of twice the width.
     """
     rng = np.random.default_rng(0)
     words = rng.normal(0, 0.1, (V, 64)).astype(np.float32)
     model = TensorModel.start(words, np.zeros((K, 64)), 1, 2, has_tensor=False, rng=rng)
-    model.train(READ, 4, 5, 3, np.array([7], np.uint64), is_tanh=False, has_tensor=False, has_bias=False)
+    state, same = np.array([7], np.uint64), np.array([7], np.uint64)
+    model.train(READ, 4, 5, 3, state, is_tanh=False, has_tensor=False, has_bias=False)
     outputs = np.zeros((V, 64), np.float32)
-    skip_gram.train_rows(
-        READ.reading, READ.reading.tokens[:, None], words, outputs, 4, 5, 3, np.array([7], np.uint64)
-    )
-    np.testing.assert_allclose(model.words, words, atol=1e-6)
-    np.testing.assert_allclose(model.contexts[:, 0, :64], outputs, atol=1e-6)
+    skip_gram.train_rows(READ.reading, READ.reading.tokens[:, None], words, outputs, 4, 5, 3, same)
+    assert state == same
+    np.testing.assert_allclose(model.words, words, atol=1e-7, rtol=0)
+    np.testing.assert_allclose(model.contexts[:, 0, :64], outputs, atol=1e-7, rtol=0)
     assert not model.topics.any() and not model.contexts[:, 0, 64:].any()
 
 
@@ -124,15 +125,54 @@ def test_slices_in_another_order_give_the_same_words() -> None:
         np.testing.assert_allclose(one, other, atol=1e-4)
 
 
-def test_the_one_topic_is_a_bias_of_each_context() -> None:
-    """Without a tensor its vector enters as V_c . t alone: where topics start at zero they do not move."""
+def scores(model: TensorModel, topic: np.ndarray, *, has_tensor: bool) -> np.ndarray:
+    """The score of each word (rows) in a topic with each context: read off what a step of rate 1 does to its bias.
+
+    A bias of zero becomes label - probability; the label is 1 of the first context alone.
+    """
+    one, every, found = np.zeros(1, np.int32), np.arange(V, dtype=np.int32), []
+    for word in range(V):
+        words, _, contexts, _, *others = (array.copy() for array in model.arrays)
+        biases = np.zeros((V, 1), np.float32)
+        arrays = (words, topic[None].copy(), contexts, biases, *others)
+        tensor_steps._step_tensor(
+            np.array([word], np.int32),
+            one,
+            one,
+            every,
+            arrays,
+            np.float32(1),
+            (False, has_tensor, True, False),
+            tensor_steps.room_of(arrays, 1),
+        )
+        probability = (every == 0) - biases[:, 0].astype(np.float64)
+        found.append(np.log(probability / (1 - probability)))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("has_tensor", [False, True])
+def test_the_one_topic_is_a_bias_of_each_context(has_tensor: bool) -> None:
+    """Its vector adds V_c . t to a context's score, whatever the word; a tensor adds what depends on the word."""
     one = read_topics(DOCUMENTS, KNOWN, TokenTopics(TOPICS.topics * 0, 1, 0.5, 0.01), N_TERMS)
-    rng = np.random.default_rng(0)
-    words = VECTORS[KNOWN] * NORMS[KNOWN, None]
-    with_topic = TensorModel.start(words, np.ones((1, N_DIMENSIONS)), 1, 1, has_tensor=False, rng=rng)
-    with_topic.train(one, 3, 4, 2, np.array([1], np.uint64), is_tanh=False, has_tensor=False, has_bias=False)
-    biases = with_topic.contexts[:, 0, N_DIMENSIONS:] @ with_topic.topics[0]
-    assert np.ptp(biases) > 0
+    words, rng = VECTORS[KNOWN] * NORMS[KNOWN, None], np.random.default_rng(0)
+    model = TensorModel.start(words, np.ones((1, N_DIMENSIONS)), 1, 1, has_tensor=has_tensor, rng=rng)
+    state = np.array([1], np.uint64)
+    model.train(one, 3, 4, 20, state, is_tanh=False, has_tensor=has_tensor, has_bias=False)
+    (topic,) = model.topics
+    biases = model.contexts[:, 0, N_DIMENSIONS:] @ topic
+    assert np.ptp(biases) > 0.5
+    with_topic, without = (scores(model, t, has_tensor=has_tensor) for t in (topic, 0 * topic))
+    np.testing.assert_allclose(without, model.words @ model.contexts[:, 0, :N_DIMENSIONS].T, atol=1e-5)
+    of_words = with_topic - without - biases
+    if has_tensor:
+        assert np.ptp(of_words, axis=0).min() > 0.1
+    else:
+        np.testing.assert_allclose(of_words, 0, atol=1e-5)
+
+
+def test_a_topic_at_zero_without_a_tensor_stays_there() -> None:
+    one = read_topics(DOCUMENTS, KNOWN, TokenTopics(TOPICS.topics * 0, 1, 0.5, 0.01), N_TERMS)
+    words, rng = VECTORS[KNOWN] * NORMS[KNOWN, None], np.random.default_rng(0)
     without = TensorModel.start(words, np.zeros((1, N_DIMENSIONS)), 1, 1, has_tensor=False, rng=rng)
     without.train(one, 3, 4, 2, np.array([1], np.uint64), is_tanh=False, has_tensor=False)
     assert not without.topics.any() and without.biases.any()
