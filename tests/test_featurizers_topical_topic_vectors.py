@@ -61,7 +61,8 @@ def test_counts_and_penalty_doubled_leave_the_fit_as_it_is() -> None:
 
 def test_equal_vectors_or_a_great_penalty_give_a_uniform_softmax() -> None:
     same = np.ones((V, 1)) @ VECTORS[:1]
-    found = fits.fit_softmax(COUNTS, same, TOPICS * 0, penalty=0.01)
+    found = fits.fit_softmax(COUNTS, same, TOPICS, penalty=0.01, n_steps=200, tolerance=0)
+    assert (np.abs(TOPICS).max(axis=1) > 0.1).all()
     np.testing.assert_allclose(found, 0, atol=1e-8)
     np.testing.assert_allclose(np.exp(fits.log_softmax(TOPICS, same)), 1 / V)
     found = fits.fit_softmax(COUNTS, VECTORS, TOPICS, penalty=1e9)
