@@ -20,6 +20,7 @@ from tests.topical import (
     VECTORS,
 )
 from textbench.featurizers import lf_lda, twe_1, wtm
+from textbench.featurizers._topical import latent_features
 from textbench.featurizers._topical.embeddings import read_topics
 from textbench.featurizers._topical.gibbs import Assignments, _uniform
 from textbench.featurizers._topical.inference import infer
@@ -161,16 +162,30 @@ def test_a_share_of_zero_is_twe_1_after_more_sweeps_of_lda() -> None:
     np.testing.assert_allclose(wtm_of(share=0.0).transform(DOCUMENTS), twe.transform(DOCUMENTS), atol=1e-4)
 
 
-def test_wtms_softmax_comes_near_its_counts() -> None:
-    """The divergence of phi from the softmax is less at the fitted vectors than at none."""
-    method = wtm_of(share=0.6)
+def divergence(topics: np.ndarray) -> float:
+    """Of phi, the topics' terms as `token_topics` has them, from the softmax over WTM's words."""
     phi = np.maximum(READ.counts.T, 1e-12)
     phi /= phi.sum(axis=1, keepdims=True)
     words = VECTORS[KNOWN] * TRAINED["vector_norms"][KNOWN, None]
+    return float((phi * (np.log(phi) - log_softmax(topics, words))).sum())
 
-    def divergence(topics: np.ndarray) -> float:
-        return float((phi * (np.log(phi) - log_softmax(topics, words))).sum())
 
+def test_wtms_divergence_falls_from_twe_1s_vectors_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a penalty, step by step of the first fit; a sweep that is not followed by a fit changes no vector."""
+    monkeypatch.setattr(latent_features, "STEPS_A_SWEEP", 0)
+    found = []
+    for n_steps in (0, 1, 2, 4, 8, 50):
+        monkeypatch.setattr(latent_features, "FIRST_STEPS", n_steps)
+        found.append(wtm_of(n_sweeps=1, penalty=0.0).softmax_vectors_)
+    twe = twe_1.build(normalize=False).fit(DOCUMENTS, **NEEDS)
+    np.testing.assert_array_equal(found[0], twe.topic_vectors_)
+    values = [divergence(topics) for topics in found]
+    assert (np.diff(values) < 0).all() and values[-1] < values[0] / 2
+
+
+def test_wtms_softmax_comes_near_its_counts() -> None:
+    """The divergence of phi from the softmax is less at the fitted vectors than at none."""
+    method = wtm_of(share=0.6)
     assert divergence(method.softmax_vectors_) < divergence(0 * method.softmax_vectors_)
     np.testing.assert_allclose(method.components_.sum(axis=1), 1, rtol=1e-5)
     assert wtm_of(features="proportions").transform(DOCUMENTS).shape[1] == K

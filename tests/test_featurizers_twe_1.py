@@ -54,13 +54,23 @@ def test_the_topic_half_is_shares_times_topic_vectors() -> None:
 
 
 def test_two_documents_joined_are_their_weighted_mean() -> None:
-    """Where terms tell their topics, as here, and weighed by their known tokens."""
+    """Weighed by their known tokens: to rounding where q is held, nearly where terms tell their topics, as here."""
     method, (one, two) = fitted(), DOCUMENTS[:2]
     weights = np.array([np.isin(d, KNOWN).sum() for d in (one, two)])
-    joined = method.transform([np.concatenate([one, two])])[0]
-    apart = weights @ method.transform([one, two]) / weights.sum()
+
+    def joined_and_apart() -> tuple[np.ndarray, np.ndarray]:
+        joined = method.transform([np.concatenate([one, two])])[0]
+        return joined, weights @ method.transform([one, two]) / weights.sum()
+
+    joined, apart = joined_and_apart()
     np.testing.assert_allclose(joined, apart, atol=0.05)
     np.testing.assert_allclose(joined[:N_DIMENSIONS], apart[:N_DIMENSIONS], atol=1e-6)
+    # A term's topics are more than one, and with a prior so strong the same in every document.
+    method.components_ = method.components_ + np.float32(0.01)
+    loose, alone = joined_and_apart()
+    assert np.abs(loose - alone).max() > 1e-3
+    method.alpha_ = 1e9
+    np.testing.assert_allclose(*joined_and_apart(), atol=1e-6)
 
 
 def test_topic_vectors_are_a_maximum_above_the_mean_vectors() -> None:
@@ -76,15 +86,20 @@ def test_topic_vectors_are_a_maximum_above_the_mean_vectors() -> None:
 
 
 def test_one_topic_solves_the_regression_of_what_is_seen_against_the_noise() -> None:
+    """In a window that holds every document, all pairs of tokens of a document meet, whatever their order."""
     read = read_topics(DOCUMENTS, KNOWN, ONE_TOPIC, N_TERMS)
     trained = Trained.of(VECTORS, OUTPUTS, NORMS, KNOWN)
-    (topic,) = fitted_topics(read, trained, 200, 4)  # a window that holds the documents
+    (topic,) = fitted_topics(read, trained, 10**9, 4)
+    own = COUNTS.toarray()[:, KNOWN].astype(float)
+    seen = (own * (own.sum(axis=1, keepdims=True) - 1)).sum(axis=0)
     reading = read.reading
-    seen = topics_around(reading.tokens, read.topics, reading.offsets, 1, len(KNOWN), 200)[0]
-    drawn = 4 * noise_of(reading.counts) * (seen.sum() - seen)
+    around = topics_around(reading.tokens, read.topics, reading.offsets, 1, len(KNOWN), 10**9)
+    np.testing.assert_allclose(around[0], seen, rtol=1e-6)
+    noise = own.sum(axis=0) ** 0.75 / (own.sum(axis=0) ** 0.75).sum()
+    drawn = 4 * noise * (seen.sum() - seen)
     probability = 1 / (1 + np.exp(-trained.outputs @ topic))
     np.testing.assert_allclose(
-        trained.outputs.T @ (seen - (seen + drawn) * probability) / seen.sum(), 0, atol=1e-3
+        trained.outputs.T @ (seen - (seen + drawn) * probability) / seen.sum(), 0, atol=1e-4
     )
 
 
