@@ -12,6 +12,7 @@ from scipy.special import gammaln, ive, psi
 from tests.topical import COUNTS, KNOWN, N_DIMENSIONS, N_DOCUMENTS, VECTORS
 from textbench.featurizers import avgvec, mvtm, topicvec
 from textbench.featurizers._topical import von_mises_fisher as vmf
+from textbench.featurizers._topical.inference import infer
 from textbench.featurizers._topical.topic_em import (
     Spheres,
     link_of,
@@ -146,11 +147,35 @@ def test_mixtures_never_fall(n_bases: int, overlapping: bool) -> None:
     np.testing.assert_allclose(rounds[-1][0].weights.sum(axis=1), 1)
 
 
+def disjoint(start: Spheres, alpha: float, n_rounds: int) -> tuple[Spheres, np.ndarray]:
+    """The mixtures and proportions after rounds of topics that have one base each, of their own, topic by topic."""
+    spheres, theta, n = start, None, OWN.toarray()
+    for _ in range(n_rounds):
+        logs = UNIT @ (spheres.means * spheres.kappas[:, None]).T
+        logs += vmf.log_normaliser(spheres.kappas, N_DIMENSIONS)
+        density = np.exp(logs - logs.max(axis=1, keepdims=True))
+        theta = infer(OWN, density.astype(np.float32), alpha, n_steps=5, start=theta).proportions
+        q = theta[:, None] * density
+        q /= q.sum(axis=2, keepdims=True)
+        sums = np.array([(n * q[:, :, k]).sum(axis=0) @ UNIT for k in range(len(start.means))])
+        masses = np.array([(n * q[:, :, k]).sum() for k in range(len(start.means))])
+        lengths = np.linalg.norm(sums, axis=1)
+        kappas = vmf.concentration(lengths / masses, N_DIMENSIONS)
+        spheres = Spheres(sums / lengths[:, None], kappas, start.weights)
+    return spheres, theta
+
+
 def test_disjoint_topics_of_one_base_are_bases_mixed_by_the_identity() -> None:
     start = spheres_at_start(UNIT, N, 3, 1, overlapping=False, seed=1)
     np.testing.assert_array_equal(start.weights, np.eye(3))
-    *_, (spheres, _) = mixtures(OWN, UNIT, start, alpha=0.4, beta=0.1, highest=np.inf, n_rounds=5)
+    *_, (spheres, theta) = mixtures(OWN, UNIT, start, alpha=0.4, beta=0.1, highest=np.inf, n_rounds=5)
     np.testing.assert_array_equal(spheres.weights, np.eye(3))
+    expected, proportions = disjoint(start, 0.4, 5)
+    np.testing.assert_allclose(spheres.means, expected.means, atol=1e-5)
+    np.testing.assert_allclose(spheres.kappas, expected.kappas, rtol=1e-4)
+    np.testing.assert_allclose(theta, proportions, atol=1e-5)
+    method = regions_of(random_state=1, alpha=0.4, max_kappa=None, max_iter=5)
+    np.testing.assert_allclose(method.means_, expected.means, atol=1e-4)
 
 
 def test_bases_without_concentration_tell_documents_nothing() -> None:
@@ -158,6 +183,10 @@ def test_bases_without_concentration_tell_documents_nothing() -> None:
     _, topics, scale = flat.densities(UNIT)
     np.testing.assert_allclose(topics, 1)
     np.testing.assert_allclose(scale, scale[0])
+    rounds = mixtures(OWN, UNIT, flat, alpha=0.4, beta=0.1, highest=np.inf, n_rounds=1)
+    for theta in (next(rounds)[1], regions_of(max_kappa=1e-9).transform(COUNTS)):
+        np.testing.assert_allclose(theta, 1 / 3, atol=1e-6)
+        np.testing.assert_allclose(theta, theta[:1].repeat(N_DOCUMENTS, axis=0), atol=1e-7)
 
 
 def test_one_topic_is_the_mean_direction_and_its_closed_form() -> None:
