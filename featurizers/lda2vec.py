@@ -56,7 +56,7 @@ class Lda2Vec(TopicalMethod):
     X: token ids, an int32 array (n_tokens,) a document. Features: dense float32, (n_documents, n_dimensions) or
     (n_documents, n_topics); a document without a term that has a vector is a row of zeros. `components_`: LDA's P(term
     | topic), float32 (n_topics, n_terms). Raises ValueError on unknown parameter values, topics of other tokens, token
-    ids beyond the word vectors.
+    ids beyond the word vectors, documents to learn from that hold no term that has one.
 
     Source: Moody (2016), equations (1) to (6).
     """

@@ -51,7 +51,7 @@ class LatentFeatureTopics(LearnedArrays, ClassNamePrefixFeaturesOutMixin, Transf
     X: token ids, an int32 array (n_tokens,) a document; tokens without a vector are left out. Features: dense float32,
     (n_documents, n_topics), rows that sum to 1; a document without a term that has a vector is a row of zeros.
     `components_`: p(w | k), float32 (n_topics, n_terms). Raises ValueError on unknown parameter values, topics of other
-    tokens, token ids beyond the word vectors.
+    tokens, token ids beyond the word vectors, documents to learn from that hold no term that has one.
 
     Source: Nguyen et al. (2015), equations (2) to (11).
     """

@@ -45,7 +45,8 @@ class LatentTopicalSkipGram(TopicalMethod):
 
     X: token ids, an int32 array (n_tokens,) a document. Features: dense float32, (n_documents, n_dimensions); a
     document without a term that has a vector is a row of zeros. `components_`: phi, float32 (n_topics, n_terms). Raises
-    ValueError on unknown parameter values, topics of other tokens, token ids beyond the word vectors.
+    ValueError on unknown parameter values, topics of other tokens, token ids beyond the word vectors, documents to
+    learn from that hold no term that has one.
 
     Source: Law et al. (2017), abstract and section 1.
     """

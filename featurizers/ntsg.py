@@ -57,7 +57,8 @@ class NeuralTensorSkipGram(TopicalMethod):
 
     X: token ids, an int32 array (n_tokens,) a document. Features: dense float32, (n_documents, 2 n_dimensions); a
     document without a term that has a vector is a row of zeros. `components_`: P(term | topic), float32 (n_topics,
-    n_terms). Raises ValueError on unknown parameter values, topics of other tokens, token ids beyond the word vectors.
+    n_terms). Raises ValueError on unknown parameter values, topics of other tokens, token ids beyond the word vectors,
+    documents to learn from that hold no term that has one.
 
     Source: Liu et al. (2015), equations (5) to (10).
     """

@@ -51,7 +51,7 @@ class WordTopicMixture(TopicalMethod):
     X: token ids, an int32 array (n_tokens,) a document. Features: dense float32, (n_documents, 2 n_dimensions) or
     (n_documents, n_topics); a document without a term that has a vector is a row of zeros. `components_`: p(w | k),
     float32 (n_topics, n_terms). Raises ValueError on unknown parameter values, topics of other tokens, token ids beyond
-    the word vectors.
+    the word vectors, documents to learn from that hold no term that has one.
 
     Source: Fu et al. (2016), abstract; Liu et al. (2015); Nguyen et al. (2015).
     """

@@ -130,6 +130,28 @@ def test_densities_of_the_sphere(n_dimensions: int) -> None:
         np.testing.assert_allclose(vmf.log_normaliser(kappa, 60), exact, atol=1e-7)
 
 
+def test_densities_of_directions_that_are_all_but_one() -> None:
+    """In 3 and 5 dimensions they have closed forms, and in any they are normal around the mean."""
+    kappa = np.array([0.02, 3.0, 900.0, 99_999.0, 100_001.0, 1e7, 2.1e9, 1e11, 1e15])
+    log_sinh = kappa + np.log1p(-np.exp(-2 * kappa)) - np.log(2)
+    found = vmf.log_normaliser(kappa, 3)
+    np.testing.assert_allclose(found, np.log(kappa / (4 * np.pi)) - log_sinh, rtol=1e-13)
+    # I_3/2(kappa) = sqrt(2 / (pi kappa)) (cosh kappa - sinh kappa / kappa).
+    kappa, log_sinh = kappa[1:], log_sinh[1:]
+    log_bessel = 0.5 * np.log(2 / np.pi / kappa) + log_sinh + np.log(1 / np.tanh(kappa) - 1 / kappa)
+    found, exact = vmf.log_normaliser(kappa, 5), 1.5 * np.log(kappa) - 2.5 * np.log(2 * np.pi) - log_bessel
+    np.testing.assert_allclose(found, exact, rtol=1e-13, atol=1e-12)
+    for n_dimensions in (1, 2, 4, 30, 49, 50, 200):
+        kappa = np.array([1e9, 1e12])
+        normal = (n_dimensions - 1) / 2 * np.log(kappa / (2 * np.pi)) - kappa
+        np.testing.assert_allclose(vmf.log_normaliser(kappa, n_dimensions), normal, rtol=1e-13, atol=1e-4)
+        # The mean has all of its length; with a limit, no kappa is beyond it.
+        assert np.isfinite(
+            vmf.log_normaliser(vmf.concentration(np.ones(1), n_dimensions), n_dimensions)
+        ).all()
+        assert vmf.concentration(np.ones(1), n_dimensions, 200.0) <= 200
+
+
 def objective(spheres: Spheres, theta: np.ndarray, alpha: float, beta: float) -> float:
     density = np.exp(spheres.log_densities(UNIT)) @ spheres.weights.T
     theta = theta / theta.sum(axis=1, keepdims=True)

@@ -73,12 +73,17 @@ def read_topics(
 ) -> TopicReading:
     """Return documents as they are read, with their topics, of the known `terms` alone.
 
-    Raises ValueError for topics of another number of tokens, or topics that are none.
+    Raises ValueError for topics of another number of tokens, topics that are none, or documents without a known term.
     """
     documents = validated_documents(documents)
     topics = np.asarray(token_topics.topics)
     token_topics.counts(joined(documents), n_terms)
     reading = KnownTokens.of(documents, terms, n_terms, sample)
+    if not len(reading.tokens):
+        raise ValueError(
+            f"at least one token must be of a term that has a word vector: got none of {len(topics)} tokens of "
+            f"{len(documents)} documents; lower min_count"
+        )
     own = topics[reading.places].astype(np.int32)
     pairs = reading.tokens.astype(np.int64) * token_topics.n_topics + own
     counts = np.bincount(pairs, minlength=len(terms) * token_topics.n_topics)

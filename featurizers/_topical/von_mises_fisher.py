@@ -2,7 +2,8 @@
 
 Source: A. Banerjee, I. Dhillon, J. Ghosh and S. Sra, "Clustering on the unit hypersphere using von Mises-Fisher
 distributions", JMLR 6 (2005), sections 2.3 and 4; the Bessel function by its uniform expansion, NIST handbook of
-mathematical functions, 10.41.3, and ratios of it by a continued fraction, 10.33.1.
+mathematical functions, 10.41.3, or in few dimensions by that of large arguments, 10.40.1, and ratios of it by a
+continued fraction, 10.33.1.
 
 `kappa` is the concentration, and `r` the mean resultant length, of each distribution, (n_distributions,).
 """
@@ -11,6 +12,8 @@ import numpy as np
 from scipy.special import gammaln, ive
 
 EXACT_BELOW = 50  # dimensions, up to which scipy's Bessel function does not underflow
+# In so few dimensions four terms are exact of a kappa above this; scipy's function is NaN above 2e9.
+LARGE = 1e5
 SMALLEST = 1e-2  # below, the density is that of kappa = 0 but for terms of kappa squared
 N_TERMS = 60  # of the continued fraction
 
@@ -28,7 +31,8 @@ def log_normaliser(kappa: np.ndarray, n_dimensions: int) -> np.ndarray:
 
 def _log_bessel(nu: float, kappa: np.ndarray, n_dimensions: int) -> np.ndarray:
     if n_dimensions < EXACT_BELOW:
-        return np.log(ive(nu, kappa)) + kappa
+        near, far = np.minimum(kappa, LARGE), np.maximum(kappa, LARGE)
+        return np.where(kappa > LARGE, _log_bessel_far_out(nu, far), np.log(ive(nu, near)) + near)
     root = np.sqrt(nu**2 + kappa**2)
     p = nu / root
     u1 = (3 * p - 5 * p**3) / 24
@@ -36,6 +40,12 @@ def _log_bessel(nu: float, kappa: np.ndarray, n_dimensions: int) -> np.ndarray:
     u3 = (30375 * p**3 - 369603 * p**5 + 765765 * p**7 - 425425 * p**9) / 414720
     series = 1 + u1 / nu + u2 / nu**2 + u3 / nu**3
     return root + nu * np.log(kappa / (nu + root)) - 0.5 * np.log(2 * np.pi * root) + np.log(series)
+
+
+def _log_bessel_far_out(nu: float, kappa: np.ndarray) -> np.ndarray:
+    m, x = 4 * nu**2, 8 * kappa
+    less = (m - 1) / x * (1 - (m - 9) / (2 * x) * (1 - (m - 25) / (3 * x)))
+    return kappa - 0.5 * np.log(2 * np.pi * kappa) + np.log1p(-less)
 
 
 def mean_resultant(kappa: np.ndarray, n_dimensions: int) -> np.ndarray:
