@@ -3,6 +3,8 @@
 import importlib
 import json
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,7 @@ from textbench.flows.referee.ledger import (
 from textbench.flows.referee.measurement import Measurement
 from textbench.flows.referee.notes import notes_on
 from textbench.flows.referee.sentences import judge_sentence
+from textbench.flows.report.papers import verdict_counts
 from textbench.tasks import InputError, catalogue
 
 RNG = np.random.default_rng(0)
@@ -440,6 +443,23 @@ def test_run_computes_what_is_missing_and_prints_the_ledger_alone(
     assert list(read_measured()) == [id_]
     monkeypatch.setattr(command, "run_flow", lambda *_, **__: ([{"error": "it failed"}], None))
     run("cfl-2013/table-1/20newsgroups/naive-bayes", "--run", code=1)
+
+
+def test_what_is_not_runnable_is_said_by_the_words_of_the_reasons(tmp_path: Path) -> None:
+    """Licensed and lost; a method that nothing here implements is named where a claim has one."""
+
+    def said(claims: Sequence[Claim]) -> tuple[set[str], str]:
+        entries = ledger(tmp_path, claims)
+        reasons = [e.verdict.reason for e in entries if e.verdict.kind == "not runnable"]
+        (row,) = [row for row in verdict_counts(entries).rows if row[0].text == "not runnable"]
+        return {reason.partition(":")[0] for reason in reasons}, row[-1].text
+
+    assert said(CLAIMS) == ({"licensed", "lost"}, "data licensed or lost")
+    nobody = replace(CLAIMS[0], method="Nobody's", id="own/table-1")
+    assert said([*CLAIMS, nobody]) == (
+        {"licensed", "lost", "unwritten"},
+        "data licensed or lost, or the method unwritten here",
+    )
 
 
 def test_the_table_counts_the_verdicts() -> None:
