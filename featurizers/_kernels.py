@@ -4,14 +4,17 @@ Kernels hold no lock, so threads run them side by side; each thread writes to pl
 depend on how many there are. Machine code is kept between runs where the folder (or the user's cache) can be written.
 """
 
+import functools
 import itertools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numba import njit
+from threadpoolctl import ThreadpoolController
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -26,6 +29,19 @@ def in_parallel(function: Callable[..., Any], arguments: Sequence[tuple[Any, ...
     """Call a kernel once for each tuple of arguments, on all cores, and return the results in order."""
     with ThreadPoolExecutor(n_cores()) as pool:
         return list(pool.map(lambda given: function(*given), arguments))
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Let one thread multiply matrices, for more of them add up in another order: a context, or around a function."""
+    with _blas().limit(limits=1):
+        yield
+
+
+@functools.cache
+def _blas() -> ThreadpoolController:
+    """Return the libraries that multiply matrices. They are looked for once, for that reads all that is loaded."""
+    return ThreadpoolController().select(user_api="blas")
 
 
 def n_cores() -> int:

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
 from sklearn.utils.validation import check_is_fitted
 
-from textbench.featurizers._kernels import in_parallel, shares
+from textbench.featurizers._kernels import in_parallel, one_blas_thread, shares
 from textbench.featurizers._paragraph_vectors import validated_documents
 from textbench.featurizers._topical.documents import counted
 from textbench.featurizers._topical.embeddings import TopicReading, Trained
@@ -118,6 +118,7 @@ class Lda2Vec(TopicalMethod):
         logs = np.log(np.maximum(theta.astype(np.float64), 1e-30))
         return np.clip(logs - logs.mean(axis=1, keepdims=True), -LARGEST_WEIGHT, LARGEST_WEIGHT)
 
+    @one_blas_thread()
     def transform(self, X: Sequence[np.ndarray]) -> np.ndarray:
         """Return e or p: dense float32, (n_documents, n_features)."""
         check_is_fitted(self)

@@ -12,6 +12,7 @@ from optuna.distributions import BaseDistribution, FloatDistribution, IntDistrib
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from textbench.featurizers._kernels import one_blas_thread
 from textbench.featurizers._learned import LearnedArrays
 from textbench.featurizers._parameters import check_parameters
 from textbench.featurizers._topical.documents import counted, known_of
@@ -75,6 +76,7 @@ class LatentFeatureTopics(LearnedArrays, ClassNamePrefixFeaturesOutMixin, Transf
         self.n_iter = n_iter
         self.random_state = random_state
 
+    @one_blas_thread()
     def fit(
         self, X: Sequence[np.ndarray], y: Any = None, *, word_vectors: np.ndarray, token_topics: TokenTopics
     ) -> Self:

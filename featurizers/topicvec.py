@@ -16,6 +16,7 @@ from optuna.distributions import (
 )
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
+from textbench.featurizers._kernels import one_blas_thread
 from textbench.featurizers._learned import LearnedArrays
 from textbench.featurizers._parameters import check_parameters
 from textbench.featurizers._topical.inference import infer, table_of
@@ -94,6 +95,7 @@ class TopicVec(LearnedArrays, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         self.amounts = amounts
         self.random_state = random_state
 
+    @one_blas_thread()
     def fit(self, X: sp.csr_matrix, y: Any = None, *, word_vectors: np.ndarray) -> Self:
         """Learn topics of X, csr (n_documents, n_terms), y (n_documents,) or an indicator where they are by class.
 
@@ -143,6 +145,7 @@ class TopicVec(LearnedArrays, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         )
         return [topics for topics, _ in rounds][-1]
 
+    @one_blas_thread()
     def transform(self, X: sp.csr_matrix) -> np.ndarray:
         """Return amounts and mean vectors: dense float32, (n_documents, n_topics + n_dimensions)."""
         counts = validated_counts(self, X, reset=False)[:, self.terms_]

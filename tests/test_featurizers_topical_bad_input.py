@@ -1,10 +1,14 @@
-"""Every topical method on what it may be given by mistake: empty documents, too many topics, no vectors, bad priors."""
+"""Every topical method on what it may be given by mistake: empty documents, too many topics, no vectors, bad priors.
+
+And on one thread or two.
+"""
 
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from threadpoolctl import threadpool_limits
 
 from tests.topical import DOCUMENTS, KNOWN, N_TERMS, NEEDS, TOPICS, VECTORS, WITHOUT
 from textbench.featurizers import gaussian_lda, lda2vec, lf_lda, ltsg, mvtm, ntsg, topicvec, twe_1, wtm
@@ -108,6 +112,51 @@ def test_one_known_token_is_enough(module: Any, params: dict[str, Any]) -> None:
 def test_vectors_of_zeros_are_refused(module: Any, params: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="at least one term must have a word vector"):
         fitted(module, 3, VECTORS * 0, **params)
+
+
+@pytest.fixture(scope="module")
+def large() -> tuple[list[np.ndarray], dict[str, Any]]:
+    """Documents and vectors that two threads share the products of, along few of whose directions most of them lie.
+
+    So a fit takes many steps, and what is added up in another order shows.
+    """
+    n_terms, n_dimensions, n_topics, rng = 1000, 100, 40, np.random.default_rng(0)
+    of_topic = rng.normal(size=(n_topics, n_dimensions))[np.arange(n_terms) % n_topics]
+    vectors = (of_topic + rng.normal(size=of_topic.shape)) * 10.0 ** -np.linspace(0, 2, n_dimensions)
+    vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    documents = [
+        (rng.integers(n_terms // n_topics, size=30) * n_topics + i % n_topics).astype(np.int32)
+        for i in range(200)
+    ]
+    tokens = np.concatenate(documents)
+    is_odd = rng.random(len(tokens)) < 0.3
+    topics = np.where(is_odd, rng.integers(n_topics, size=len(tokens)), tokens % n_topics).astype(np.int32)
+    norms = rng.uniform(1, 3, n_terms).astype(np.float32)
+    return documents, {
+        "word_vectors": vectors,
+        "output_vectors": vectors,
+        "vector_norms": norms,
+        "token_topics": TokenTopics(topics, n_topics, 0.3, 0.01),
+    }
+
+
+@pytest.mark.parametrize("module", QUICK, ids=lambda module: module.__name__.rpartition(".")[2])
+def test_one_thread_and_two_give_the_same_bits(module: Any, large: Any) -> None:
+    documents, needs = large
+    own, X = QUICK[module], documents
+    if module.INPUT == "counts":
+        X = sp.csr_matrix(np.array([np.bincount(d, minlength=1000) for d in documents]))
+        own = {"n_topics": 6 if module is gaussian_lda else 40} | own
+    found = []
+    for n_threads in (1, 2):
+        with threadpool_limits(n_threads, "blas"):
+            method = module.build(**own, random_state=0)
+            method.fit(X, **{name: needs[name] for name in module.NEEDS})
+            learned = {name: getattr(method, name) for name in method.learned}
+            found.append({name: np.asarray(value).tobytes() for name, value in learned.items()})
+            found[-1]["features"] = method.transform(X).tobytes()
+    one, two = found
+    assert [name for name in one if one[name] != two[name]] == []
 
 
 @pytest.mark.parametrize(

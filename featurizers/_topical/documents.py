@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from textbench.featurizers._kernels import one_blas_thread
 from textbench.featurizers._paragraph_vectors import validated_documents
 from textbench.featurizers._topical.inference import infer
 from textbench.featurizers._word_vectors import known_terms, smoothed_idf, weighted_average
@@ -57,6 +58,7 @@ def frequencies(counts: sp.csr_matrix, idf: np.ndarray | None = None) -> sp.csr_
     return shares
 
 
+@one_blas_thread()
 def topical_vectors(
     counts: sp.csr_matrix,
     table: np.ndarray,

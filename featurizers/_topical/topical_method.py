@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
+from textbench.featurizers._kernels import one_blas_thread
 from textbench.featurizers._learned import LearnedArrays
 from textbench.featurizers._parameters import check_parameters
 from textbench.featurizers._topical.documents import counted, known_of
@@ -29,6 +30,7 @@ class TopicalMethod(LearnedArrays, ClassNamePrefixFeaturesOutMixin, TransformerM
 
     accepts: ClassVar[Mapping[str, Any]]
 
+    @one_blas_thread()
     def fit(
         self,
         X: Sequence[np.ndarray],
