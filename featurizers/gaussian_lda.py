@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
+from textbench.featurizers._kernels import one_blas_thread
 from textbench.featurizers._learned import LearnedArrays
 from textbench.featurizers._parameters import check_parameters
 from textbench.featurizers._topical.gaussians import Prior, posterior, sampled_topics
@@ -76,6 +77,7 @@ class GaussianLda(LearnedArrays, ClassNamePrefixFeaturesOutMixin, TransformerMix
         self.n_iter = n_iter
         self.random_state = random_state
 
+    @one_blas_thread()
     def fit(self, X: sp.csr_matrix, y: Any = None, *, word_vectors: np.ndarray) -> Self:
         """Sample topics of X, csr (n_documents, n_terms); word_vectors: float32 (n_terms, n_dimensions).
 
