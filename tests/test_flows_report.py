@@ -358,7 +358,7 @@ def test_every_figure_measured_as_published_is_drawn(tmp_path: Path) -> None:
     found = chapters(Evidence(tmp_path, [], [], [], ()), entries)
     (section,) = [s for s in found[3].sections if s.name == "held"]
     drawn = "".join(figure.svg for figure in section.figures)
-    assert len(measured) == 30
+    assert len(measured) == 35
     # Once beside its line, once in the words for those who cannot see it.
     for entry in measured:
         assert (
