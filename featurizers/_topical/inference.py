@@ -55,7 +55,7 @@ def smoothed(counts: np.ndarray, eta: float) -> np.ndarray:
     """
     occurs = counts.any(axis=1, keepdims=True)
     found = (counts + eta) * occurs
-    return found / found.sum(axis=0)
+    return found / np.maximum(found.sum(axis=0), 1e-300)
 
 
 def infer(
