@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
+from textbench.featurizers._kernels import one_blas_thread
 from textbench.featurizers._learned import LearnedArrays
 from textbench.featurizers._parameters import check_parameters
 from textbench.featurizers._topical.inference import expected_counts, infer, smoothed
@@ -91,6 +92,7 @@ class MixturesOfVonMisesFisher(
         self.max_iter = max_iter
         self.random_state = random_state
 
+    @one_blas_thread()
     def fit(self, X: sp.csr_matrix, y: Any = None, *, word_vectors: np.ndarray) -> Self:
         """Learn topics of X, csr (n_documents, n_terms); word_vectors: float32 (n_terms, n_dimensions)."""
         check_parameters(self, ACCEPTS)
@@ -117,7 +119,7 @@ class MixturesOfVonMisesFisher(
         self.means_, self.kappas_, self.weights_ = spheres.means, spheres.kappas, spheres.weights
         table = spheres.densities(vectors)[1]
         self.table_ = table.astype(np.float32)
-        topics = smoothed(expected_counts(counts.tocsc(), table, proportions), SMOOTHING)
+        topics = smoothed(expected_counts(counts, table, proportions), SMOOTHING)
         self.components_ = np.zeros((self.n_topics, self.n_features_in_), dtype=np.float32)
         self.components_[:, self.terms_] = topics.T
         return self

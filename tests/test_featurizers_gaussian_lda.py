@@ -15,7 +15,7 @@ from textbench.featurizers._topical.gaussians import Prior, posterior
 RNG = np.random.default_rng(6)
 OWN = VECTORS[KNOWN].astype(float)
 N = np.asarray(COUNTS[:, KNOWN].sum(axis=0)).ravel().astype(float)
-PRIOR = Prior.of(OWN, N, 0.5)
+PRIOR = Prior.of(OWN, N, 0.5, 1.0)
 
 
 def fitted(**params: Any) -> gaussian_lda.GaussianLda:

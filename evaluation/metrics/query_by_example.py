@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 # Columns that more of the documents have are multiplied dense, where they hold most pairs of values: the sparse product
-# has the square of this share of a column's pairs, and takes some 60 times as long for each.
+# has the square of this share of a column's pairs, and takes 40 to 60 times as long for each.
 DENSE = 0.1
 DEEPEST = 10  # precision is reported down to rank 10
 BLOCK_BYTES = 2**24  # of scores at a time; the product they come from takes up to three times as much

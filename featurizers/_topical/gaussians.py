@@ -31,7 +31,7 @@ class Prior:
     nu: float
 
     @classmethod
-    def of(cls, vectors: np.ndarray, n: np.ndarray, kappa: float, weight: float = 1.0) -> "Prior":
+    def of(cls, vectors: np.ndarray, n: np.ndarray, kappa: float, weight: float) -> "Prior":
         """Return the prior whose mean and mean covariance are those of all tokens.
 
         weight: how many tokens the covariance weighs as much as, at least 1, the least that has a mean.

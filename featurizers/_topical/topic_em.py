@@ -15,7 +15,6 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import psi
 
-from textbench.featurizers._kernels import one_blas_thread
 from textbench.featurizers._topical.inference import expected_counts, infer, table_of
 from textbench.featurizers._topical.topic_vectors import fit_softmax, log_softmax
 from textbench.featurizers._topical.von_mises_fisher import concentration, log_normaliser
@@ -74,7 +73,6 @@ class Spheres:
     kappas: np.ndarray
     weights: np.ndarray
 
-    @one_blas_thread()
     def log_densities(self, vectors: np.ndarray) -> np.ndarray:
         """Return log of the bases' densities, float64 (n_terms, n_bases)."""
         scores = vectors.astype(np.float64) @ (self.means * self.kappas[:, None]).T
@@ -91,7 +89,6 @@ class Spheres:
         return bases, bases @ self.weights.T, scale
 
 
-@one_blas_thread()
 def spheres_at_start(
     vectors: np.ndarray, n: np.ndarray, n_topics: int, n_bases: int, *, overlapping: bool, seed: int | None
 ) -> Spheres:
@@ -133,16 +130,15 @@ def mixtures(
     """
     spheres, proportions, by_term = start, None, counts.tocsc()
     for _ in range(n_rounds):
-        with one_blas_thread():
-            bases, topics, _ = spheres.densities(vectors)
-            found = infer(counts, topics.astype(np.float32), alpha, n_steps=STEPS_A_ROUND, start=proportions)
-            proportions = found.proportions
-            n = expected_counts(by_term, topics, proportions)
-            ratio = np.divide(n, topics, out=np.zeros_like(n), where=topics > 0)
-            weights = spheres.weights * (ratio.T @ bases) + beta * (spheres.weights > 0)
-            weights /= weights.sum(axis=1, keepdims=True)
-            shares = bases * (ratio @ spheres.weights)
-            spheres = _fitted(spheres, vectors, shares, weights, highest)
+        bases, topics, _ = spheres.densities(vectors)
+        found = infer(counts, topics.astype(np.float32), alpha, n_steps=STEPS_A_ROUND, start=proportions)
+        proportions = found.proportions
+        n = expected_counts(by_term, topics, proportions)
+        ratio = np.divide(n, topics, out=np.zeros_like(n), where=topics > 0)
+        weights = spheres.weights * (ratio.T @ bases) + beta * (spheres.weights > 0)
+        weights /= weights.sum(axis=1, keepdims=True)
+        shares = bases * (ratio @ spheres.weights)
+        spheres = _fitted(spheres, vectors, shares, weights, highest)
         yield spheres, proportions
 
 

@@ -21,7 +21,6 @@ MEANING: dict[Kind, str] = {
     "not runnable": "data licensed or lost",
     "not yet run": "it could be measured, and was not",
 }
-UNWRITTEN = ", or the method unwritten here"  # said where a claim's reason has the word
 
 
 BASES = {"seeds": "mean over seeds", "documents": "no chance in it"}
@@ -42,19 +41,13 @@ def verdict_counts(entries: Sequence[LedgerEntry]) -> Table:
                 *map(_count, of_kind),
                 Datum(str(n), n, is_strong=True),
                 _count(rates[kind]),
-                Datum(_meaning(kind, entries)),
+                Datum(MEANING[kind]),
             ]
         )
     of_all = [of_paper.total() for of_paper in found.values()]
     rows.append([Datum("all"), *map(_count, [*of_all, sum(of_all), rates.total()]), EMPTY])
     note = "The rule of the verdicts is a page of its own, docs/verdicts.md; nothing is judged by hand."
     return Table("verdicts", "Verdicts on the published figures", headings, rows, note)
-
-
-def _meaning(kind: Kind, entries: Sequence[LedgerEntry]) -> str:
-    """Return what a verdict means for these claims."""
-    is_unwritten = any(e.verdict.kind == kind and e.verdict.reason.startswith("unwritten:") for e in entries)
-    return MEANING[kind] + (UNWRITTEN if is_unwritten else "")
 
 
 def _count(n: int) -> Datum:
