@@ -4,6 +4,7 @@ Kernels hold no lock, so threads run them side by side; each thread writes to pl
 depend on how many there are. Machine code is kept between runs where the folder (or the user's cache) can be written.
 """
 
+import functools
 import itertools
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -33,8 +34,14 @@ def in_parallel(function: Callable[..., Any], arguments: Sequence[tuple[Any, ...
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Let one thread multiply matrices, for more of them add up in another order: a context, or around a function."""
-    with threadpool_limits(1, "blas"):
+    with _blas().limit(limits=1):
         yield
+
+
+@functools.cache
+def _blas() -> ThreadpoolController:
+    """Return the libraries that multiply matrices. They are looked for once, for that reads all that is loaded."""
+    return ThreadpoolController().select(user_api="blas")
 
 
 def n_cores() -> int:
