@@ -13,8 +13,10 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from typer.testing import CliRunner
 
 from textbench.flows import papers
+from textbench.flows.cli import app
 from textbench.flows.papers import Done, Exhibit, done, exhibits, show
 from textbench.flows.papers.dcot import exhibits as dcot
 from textbench.flows.plan.cell import Cell, plan
@@ -363,6 +365,33 @@ def test_a_suite_ends_with_what_its_paper_shows(
     sweep.run_suite(tmp_path, whole, True, False)
     out, told = capsys.readouterr()
     assert str(tmp_path) not in out + told
+
+
+def test_one_part_of_a_suite_can_be_run(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from textbench.flows.plan.suites import parts
+    from textbench.flows.run import preflight
+
+    sweep, ran = importlib.import_module("textbench.flows.cli.run"), []
+    monkeypatch.setattr(sweep, "run_request", lambda home, request, *_: ran.append(request) or 0)
+    monkeypatch.setenv("TEXTBENCH_HOME", str(tmp_path))
+    monkeypatch.setattr(preflight, "checked_curves", lambda home, request, **_: request)
+    monkeypatch.setattr(papers, "show", lambda home, suite: [f"{home / suite}"])
+    grid = parts("dcot")[1]
+    for which in ("2", "grid"):
+        result = CliRunner().invoke(app, ["run", "dcot", "--part", which])
+        assert result.exit_code == 0, result.output
+        assert [request.methods for request in ran] == [grid.request.methods]
+        assert ran.pop().budgets == [1000]
+        assert f"{tmp_path / 'dcot'}" in result.output
+    for arguments, words in (
+        (("dcot", "--part", "gird"), "there is no part 'gird'; did you mean grid?"),
+        (("dcot", "--part", "5"), "there is no part '5'"),
+        (("quick", "--part", "1"), "quick has no parts; leave out --part"),
+    ):
+        assert words in str(CliRunner().invoke(app, ["run", *arguments]).exception)
+    assert ran == []
 
 
 def test_the_report_shows_them_in_the_colours_of_the_page(home: Path) -> None:

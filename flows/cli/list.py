@@ -216,7 +216,10 @@ def _in_words(part: Mapping[str, Any]) -> str:
     """Say in a line what a part of a suite runs."""
     shown = part["methods"][:SHOWN]
     more = len(part["methods"]) - len(shown)
-    words = [f"{', '.join(shown)}{f' and {more} more' if more else ''} on {', '.join(part['datasets'])}"]
+    name = f"{part['name']}: " if "name" in part else ""
+    words = [
+        f"{name}{', '.join(shown)}{f' and {more} more' if more else ''} on {', '.join(part['datasets'])}"
+    ]
     words += [f"every {' and '.join(part['grid'])}"] if "grid" in part else []
     words += [f"{part['protocol']} protocol"] if "protocol" in part else []
     words += [f"label budgets {', '.join(map(str, part['budgets']))}"] if "budgets" in part else []

@@ -33,12 +33,13 @@ from textbench.flows.plan.request import (
     Request,
     first_seeds,
 )
+from textbench.tasks import InputError
 
 if TYPE_CHECKING:
     from textbench.flows.plan.suites import Part
 
 # What goes beside a suite of parts and holds for each of them; a part says for itself what any other option would.
-BESIDE_PARTS = ("data_dir", "engine", "address", "jobs", "allow_upload", "dry_run", "json")
+BESIDE_PARTS = ("part", "data_dir", "engine", "address", "jobs", "allow_upload", "dry_run", "json")
 SUITES = "the suite's"
 KINDS = {BenchmarkRequest: "sweep", LabelBudgetRequest: "curves", DerivedRequest: "pieces"}
 
@@ -56,6 +57,14 @@ def run(
     suite: Annotated[
         str | None,
         typer.Argument(help="A suite of `textbench list suites`.", show_default="quick"),
+    ] = None,
+    part: Annotated[
+        str | None,
+        typer.Option(
+            help="Of a suite of parts only this one, by its number or name in `textbench list suites`.",
+            show_default="all",
+            rich_help_panel=COMPARE,
+        ),
     ] = None,
     vectors: Annotated[
         list[Path] | None,
@@ -88,7 +97,7 @@ def run(
     Example: textbench run -d r8 -d r52 -m tfidf -m lsi --seeds 5
     """
     from textbench.flows.plan.cell import plan
-    from textbench.flows.plan.suites import REPLACEABLE, parts, read_suite
+    from textbench.flows.plan.suites import REPLACEABLE, number_of, parts, read_suite
     from textbench.flows.run.preflight import require_data
     from textbench.flows.run.room import require_room
     from textbench.flows.run.workspace import home_folder
@@ -105,9 +114,13 @@ def run(
         refuse_beside(f"suite {suite}", context, BESIDE_PARTS)
         where = read_engine(engine, address)
         use_data_dir(data_dir)
-        if run_suite(home_folder(), parts(name), dry_run, json, where):
+        whole = parts(name)
+        only = None if part is None else number_of(whole, part)
+        if run_suite(home_folder(), whole, dry_run, json, where, only):
             raise typer.Exit(1)
         return
+    if part is not None:
+        raise InputError(f"{suite or 'what is compared'} has no parts; leave out --part")
     if own or "datasets" in asked or "methods" in asked:  # they stand in place of the suite's
         name = "custom"
     settings = {key: value for key, value in settings.items() if key != "description"}
@@ -139,14 +152,26 @@ def run_request(home: Path, request: Request, engine: str, as_json: bool) -> int
     return sum(row["error"] is not None for row in rows)
 
 
-def run_suite(home: Path, parts: "list[Part]", dry_run: bool, as_json: bool, engine: str = "threads") -> int:
-    """Run a suite's parts in order, what is stored is not computed again; return how many cells failed."""
+def run_suite(
+    home: Path,
+    parts: "list[Part]",
+    dry_run: bool,
+    as_json: bool,
+    engine: str = "threads",
+    only: int | None = None,
+) -> int:
+    """Run a suite's parts in order, what is stored is not computed again; return how many cells failed.
+
+    `only`: the number of the one part to run, from 1.
+    """
     from textbench.flows.papers import show
     from textbench.flows.plan.cell import plan
     from textbench.flows.run.preflight import checked_curves, require_data
 
     n_failed = 0
     for number, part in enumerate(parts, start=1):
+        if only not in (None, number):
+            continue
         # What one part learns the next ones read, and the exhibits.
         request: Any = replace(part.request, keep_features=True)  # type: ignore[call-arg]
         where, kind = engine, KINDS[type(request)]

@@ -69,6 +69,14 @@ def parts(name: str) -> list[Part]:
     return _parts(path, read_settings_file(path))
 
 
+def number_of(parts: Sequence[Part], part: str) -> int:
+    """Return which part, from 1, is meant by its number or its name. Raises InputError with the nearest."""
+    numbers = {str(number): number for number in range(1, len(parts) + 1)}
+    return catalogue.pick(
+        "part", part, numbers | {one.name: number for number, one in enumerate(parts, 1) if one.name}
+    )
+
+
 def _parts(path: Path, settings: dict[str, Any]) -> list[Part]:
     plain = {key: value for key, value in settings.items() if key != "description"}
     try:
