@@ -263,14 +263,17 @@ def compute(job: "Job") -> None:
 
 
 def _thresholds(job: "Job", chosen: "Artifact") -> "np.ndarray":
-    """Return the threshold of each label that is best out of fold; 0 for labels of fewer than three documents."""
+    """Return the thresholds of the labels by scores out of fold; 0 for labels of fewer than three documents."""
     import numpy as np
 
-    from textbench.evaluation.probes.thresholds import best_thresholds
+    from textbench.evaluation.probes.thresholds import thresholds_that_pay
     from textbench.tasks.corpus import read_targets
 
     scores = chosen.array("scores").astype(np.float64)
     targets = read_targets(job.open("corpus"), "train")[chosen.array("documents")]
     indicator = indicator_of(targets, scores.shape[1])
-    found = best_thresholds(scores, indicator)
-    return np.where(indicator.sum(axis=0) >= 3, found, 0.0)
+    found, tunable = np.zeros(scores.shape[1]), indicator.sum(axis=0) >= 3
+    if tunable.any():
+        thirds = np.arange(len(scores)) % 3
+        found[tunable] = thresholds_that_pay(scores[:, tunable], indicator[:, tunable], thirds)
+    return found

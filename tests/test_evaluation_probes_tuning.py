@@ -23,7 +23,7 @@ from textbench.evaluation.probes.catalogue import (
 )
 from textbench.evaluation.probes.folds import folds_of, sample
 from textbench.evaluation.probes.search import LIMITS
-from textbench.evaluation.probes.thresholds import best_thresholds
+from textbench.evaluation.probes.thresholds import thresholds_that_pay
 from textbench.evaluation.probes.tuning import (
     C_GRIDS,
     choose_c,
@@ -266,12 +266,16 @@ def test_few_documents_of_several_labels() -> None:
 
 @every_probe
 def test_thresholds_are_those_of_out_of_fold_scores(probe: str) -> None:
-    X, Y = several_blobs(8)
+    X, Y = several_blobs(27)  # where thresholds pay
     thresholds = tune_thresholds(X, csr_matrix(Y), lambda: build_probe(probe, 1.0, 4), random_state=4)
-    scores = np.empty(Y.shape)
-    for train, test in folds_of(X, Y, 3, 4):
+    scores, numbers = np.empty(Y.shape), np.empty(len(Y), dtype=int)
+    for number, (train, test) in enumerate(folds_of(X, Y, 3, 4)):
+        numbers[test] = number
         scores[test] = build_probe(probe, 1.0, 4).fit(X[train], Y[train]).decision_function(X[test])
-    np.testing.assert_allclose(thresholds[:3], best_thresholds(scores[:, :3], Y[:, :3] > 0), atol=1e-9)
+    had = [0, 1, 2, 4]
+    expected = thresholds_that_pay(scores[:, had], Y[:, had] > 0, numbers)
+    assert expected.any()
+    np.testing.assert_allclose(thresholds[had], expected, atol=1e-9)
     assert thresholds[3] == thresholds[4] == 0
 
 
@@ -329,11 +333,10 @@ def test_a_value_that_is_listed_twice_is_tried_once() -> None:
 
 def test_labels_too_rare_to_tune_keep_zero() -> None:
     rng = np.random.default_rng(0)
-    X, Y = rng.normal(0, 1, (60, 3)), np.zeros((60, 3), dtype=np.int8)
+    X, Y = rng.normal(0, 1, (300, 3)), np.zeros((300, 3), dtype=np.int8)
     Y[:2, 0] = 1
     Y[5:8, 1] = 1
-    Y[20:50, 2] = 1
-    Y[:, 2] |= X[:, 2] > 1
+    Y[:, 2] = X[:, 2] + rng.normal(0, 1, 300) > 1
     thresholds = tune_thresholds(X, Y, svm)
     assert thresholds[0] == 0
     assert thresholds[2] != 0

@@ -20,7 +20,7 @@ from textbench.evaluation.probes.catalogue import build_probe, probe_class
 from textbench.evaluation.probes.folds import Fold, folds_of, rows, sample
 from textbench.evaluation.probes.linear import LinearProbe, dense_indicator
 from textbench.evaluation.probes.search import FoldScores, Search, beside_c, climb, mean_score
-from textbench.evaluation.probes.thresholds import best_thresholds
+from textbench.evaluation.probes.thresholds import thresholds_that_pay
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -337,7 +337,7 @@ def tune_thresholds(
     random_state: int = 0,
     held_out: Sequence[int] | None = None,
 ) -> np.ndarray:
-    """For each label the threshold that `best_thresholds` takes on out-of-fold scores, (n_labels,) float64.
+    """For each label the threshold that `thresholds_that_pay` takes on out-of-fold scores, (n_labels,) float64.
 
     X: csr or dense (n_documents, n_features), what makes the features of each fold, or a list of documents; Y: csr or
     dense indicator (n_documents, n_labels). build: returns the probe or classifier, unfitted, with `fit(X, Y)` and
@@ -367,13 +367,13 @@ def thresholds_of(parts: Sequence[tuple[np.ndarray, np.ndarray]], Y: "Targets") 
     indicator = dense_indicator(Y)
     scored = np.sort(np.concatenate([test for test, _ in parts]))
     tunable = indicator[scored].sum(axis=0) >= len(parts)
-    scores = np.empty(indicator.shape)
-    for test, of_test in parts:
-        scores[test] = of_test
+    scores, folds = np.empty(indicator.shape), np.empty(len(indicator), dtype=int)
+    for number, (test, of_test) in enumerate(parts):
+        scores[test], folds[test] = of_test, number
         tunable &= np.delete(indicator, test, axis=0).any(axis=0)
     if tunable.any():
         some = np.ix_(scored, tunable)
-        thresholds[tunable] = best_thresholds(scores[some], indicator[some])
+        thresholds[tunable] = thresholds_that_pay(scores[some], indicator[some], folds[scored])
     return thresholds
 
 
