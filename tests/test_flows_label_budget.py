@@ -134,6 +134,19 @@ def test_the_verdict_is_of_paired_tests_over_the_draws() -> None:
     (line,) = verdicts(rows, "coverage_error")  # less is better
     assert line.startswith("d: 10 to 20 labels: b is best")
     assert verdicts([row for row in rows if row["labels"]["draw"] == 0]) == []
+    of_all = {"a": 0.8, "b": 0.7}  # all documents, drawn three times or once
+    for draws in (range(3), range(1)):
+        whole = [
+            rows[0]
+            | {
+                "method": method, "labels": {"budget": 5000, "draw": draw},
+                "metrics": {"accuracy": value, "coverage_error": value},
+            }
+            for method, value in of_all.items()
+            for draw in draws
+        ]  # fmt: skip
+        (line,) = verdicts([row for row in rows if row["labels"]["budget"] < 1000] + whole)
+        assert "; 5,000 labels: a is highest, untested, for draws do not differ. Paired" in line
 
 
 @pytest.mark.parametrize(

@@ -149,6 +149,10 @@ def test_curves_of_own_documents_are_planned(here: None, documents: Path, tmp_pa
     assert [
         (cell.dataset, cell.request.labels["budget"]) for cell in plan(checked_curves(tmp_path, asked))
     ] == [("my-data-v2", b) for b in (4, 8) * 2]
+    whole = checked_curves(tmp_path, replace(asked, budgets=[4, 20], draws=3))
+    assert [(cell.request.labels["budget"], cell.request.labels["draw"]) for cell in plan(whole)] == [
+        (4, 0), (20, 0), (4, 1), (4, 2),
+    ]  # fmt: skip
     with pytest.raises(
         InputError, match="has no 'mapp' on my-data-v2, where a document has one label; did you mean"
     ):

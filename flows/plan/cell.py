@@ -88,6 +88,7 @@ def plan(request: Request) -> list[Cell]:
         _cell(request, table, labels, seed)
         for labels in request.labels_in_turn()
         for table in tables
+        if not request.is_again(table.terms.dataset, labels)
         for seed in dict.fromkeys(request.seeds)
     ]
 

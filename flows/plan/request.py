@@ -224,6 +224,10 @@ class Request:
         """Return the `labels` of its cells, one after the other."""
         return [self.labels]
 
+    def is_again(self, dataset: str, labels: Mapping[str, Any]) -> bool:
+        """Whether these labels of a data set are those of another of its cells."""
+        return False
+
     def alone(self, **others: Any) -> "Request":
         """Return what asks for one of its cells, which differs from it in `others`."""
         return Request(**{one.name: getattr(self, one.name) for one in fields(Request)} | others)
@@ -256,7 +260,10 @@ class BenchmarkRequest(Request):
 
 @dataclass(frozen=True)
 class LabelBudgetRequest(Request):
-    """Label-budget curves: every method at every budget of every draw; `stratified` draws each class in proportion."""
+    """Label-budget curves: every method at every budget of every draw; `stratified` draws each class in proportion.
+
+    `n_documents`: how many training documents a data set has, where that is known; all of them are drawn once.
+    """
 
     seeds: Annotated[Sequence[Seed], Asked("Seed of the methods.", ("--seed",), "0")] = (0,)
     name: str = "curve"
@@ -270,6 +277,11 @@ class LabelBudgetRequest(Request):
     draws: Annotated[int, Asked("Random draws of labels; every method gets the same.", ge=1, le=1000)] = 5
     stratified: Annotated[bool, Asked("Draw each class in proportion.")] = False
     keep_features: KeepFeatures = False
+    n_documents: Mapping[str, int] = field(default_factory=dict)
+
+    def is_again(self, dataset: str, labels: Mapping[str, Any]) -> bool:
+        """Whether these are all labels of the data set, drawn before."""
+        return labels["draw"] > 0 and labels["budget"] == self.n_documents.get(dataset)
 
     def labels_in_turn(self) -> list[Mapping[str, Any]]:
         """Return the `labels` of its cells: for each draw those of every budget, smallest first."""

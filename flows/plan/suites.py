@@ -28,7 +28,7 @@ from textbench.tasks.tracking.settings import read_settings_file, shown
 FOLDER = PROJECT / "flows" / "suites"
 # A suite of these alone is a sweep in which the options of a command replace what it says.
 REPLACEABLE = {"description", "datasets", "methods", "seeds", "trials"}
-NO_KEYS = {"own", "labels"}  # which of a request's fields no suite says
+NO_KEYS = {"own", "labels", "n_documents"}  # which of a request's fields no suite says
 MAX_COMBINED = 10_000
 
 

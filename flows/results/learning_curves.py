@@ -73,7 +73,8 @@ def verdicts(rows: Sequence[Mapping[str, Any]], metric: str | None = None) -> li
     """Return for each data set a sentence on who is best from which to which budget, and who is tied with it.
 
     The best mean is compared with every other one by Student's paired t test over the draws, which all methods share;
-    p values are corrected together for each budget (Holm). A single draw tests nothing and gives no sentence.
+    p values are corrected together for each budget (Holm). A single draw tests nothing and gives no sentence; nor are
+    draws tested that are all alike, as those of all documents are.
     """
     lines = []
     done = [found for found in rows if not found["error"]]
@@ -97,7 +98,10 @@ def _standing(rows: Sequence[Mapping[str, Any]], budget: int, metric: str) -> st
         if row["labels"]["budget"] == budget:
             runs.setdefault(marked(row), {})[row["labels"]["draw"]] = row["metrics"][metric]
     sign = 1 if KNOWN[metric].higher_is_better else -1
+    are_alike = all(len(set(own.values())) == 1 for own in runs.values())
     best = max(runs, key=lambda method: sign * mean_interval(list(runs[method].values()))[0])
+    if are_alike:
+        return f"{best} is highest, untested, for draws do not differ"
     others = [method for method in runs if method != best]
     corrected = holm([paired_t(runs[best], runs[method])[1] for method in others])
     tied = [method for method, p in zip(others, corrected, strict=True) if p >= LEVEL]

@@ -115,7 +115,7 @@ def checked_curves(
     tracker: Tracker | None = None,
     say: Callable[[str], None] = log.warning,
 ) -> LabelBudgetRequest:
-    """Return curves that can be drawn, after ingesting what is not stored yet.
+    """Return curves that can be drawn, after ingesting what is not stored yet; all documents of a data set once.
 
     Budgets that the smallest data set cannot fill become all of its documents if they may be cut. Raises FieldError
     where they may not, and InputError for a metric, None for the default, that curves of the user's own documents would
@@ -132,6 +132,7 @@ def checked_curves(
             check_shown_metric(str(metric), name, method, several_labels=targets.ndim == 2)
     smallest = min(sizes, key=lambda name: sizes[name])
     size, most = sizes[smallest], max(request.budgets)
+    request = replace(request, n_documents=sizes)
     if most <= size:
         return request
     if not may_cut:
