@@ -1,5 +1,6 @@
 """Label-budget curves from end to end on real documents, suites of several parts, and their points."""
 
+import itertools
 import json
 import math
 import sqlite3
@@ -16,6 +17,7 @@ from textbench.evaluation.statistics.intervals import mean_interval
 from textbench.flows.plan.cell import plan
 from textbench.flows.plan.request import LabelBudgetRequest
 from textbench.flows.plan.suites import parts, read_suite, suites
+from textbench.flows.report import curves
 from textbench.flows.results.index import Index
 from textbench.flows.results.learning_curves import summarise, verdicts
 from textbench.tasks import InputError, score
@@ -135,7 +137,7 @@ def test_the_verdict_is_of_paired_tests_over_the_draws() -> None:
     assert line.startswith("d: 10 to 20 labels: b is best")
     assert verdicts([row for row in rows if row["labels"]["draw"] == 0]) == []
     of_all = {"a": 0.8, "b": 0.7}  # all documents, drawn three times or once
-    for draws in (range(3), range(1)):
+    for draws, why in ((range(3), "draws do not differ"), (range(1), "there is one draw")):
         whole = [
             rows[0]
             | {
@@ -146,7 +148,47 @@ def test_the_verdict_is_of_paired_tests_over_the_draws() -> None:
             for draw in draws
         ]  # fmt: skip
         (line,) = verdicts([row for row in rows if row["labels"]["budget"] < 1000] + whole)
-        assert "; 5,000 labels: a is highest, untested, for draws do not differ. Paired" in line
+        assert f"; 5,000 labels: a is highest, untested, for {why}. Paired" in line
+
+
+def test_a_sentence_says_who_beats_tfidf_at_which_budgets() -> None:
+    base = (0.50, 0.60, 0.55, 0.52)
+    apart = {  # at four budgets, from the baseline; a little noise keeps tests finite
+        "early": (0.2, 0.2, 0.0, -0.2),
+        "never": (-0.2, -0.2, -0.2, -0.2),
+        "now and then": (0.2, 0.0, 0.2, 0.0),
+        "tfidf": (0.0, 0.0, 0.0, 0.0),
+    }
+    noise = (0.001, -0.001, 0.0015, -0.0015)
+    rows = [
+        {
+            "dataset": "d", "method": method, "error": None, "labels": {"budget": budget, "draw": draw},
+            "metrics": {"accuracy": base[draw] + gap + (noise[draw] if method != "tfidf" else 0)},
+        }
+        for method, gaps in apart.items()
+        for budget, gap in zip((10, 20, 1000, 2000), gaps, strict=True)
+        for draw in range(4)
+    ]  # fmt: skip
+    p = {  # of each of twelve tests by scipy, and Holm's correction by its definition
+        (method, budget): ttest_rel(*(
+            [row["metrics"]["accuracy"] for row in rows
+             if row["method"] == one and row["labels"]["budget"] == budget]
+            for one in (method, "tfidf")
+        )).pvalue
+        for method in apart if method != "tfidf" for budget in (10, 20, 1000, 2000)
+    }  # fmt: skip
+    ordered = sorted(p, key=p.__getitem__)
+    clear = set(itertools.takewhile(lambda one: (12 - ordered.index(one)) * p[one] < 0.05, ordered))
+    expected = {
+        (m, b) for m, gaps in apart.items() for b, gap in zip((10, 20, 1000, 2000), gaps, strict=True) if gap
+    }
+    assert clear == expected
+    assert verdicts(rows)[1] == (
+        "d, beside tfidf: ahead early (10 to 20 labels), now and then (10 labels, 1,000 labels); behind early (2,000 "
+        "labels), never (10 to 2,000 labels). 12 paired t tests over draws, Holm-corrected together."
+    )
+    alike = [row | {"metrics": {"accuracy": base[row["labels"]["draw"]]}} for row in rows]
+    assert "beside tfidf: no method is ahead or behind at any budget. 12 paired" in verdicts(alike)[1]
 
 
 @pytest.mark.parametrize(
@@ -178,3 +220,23 @@ def test_every_suite_can_be_read_and_a_grid_is_every_combination() -> None:
 
 def test_rows_are_json(rows: list[dict[str, Any]]) -> None:
     assert json.loads(json.dumps(rows)) == rows
+
+
+def test_draws_by_class_are_named_where_others_stand_beside_them() -> None:
+    def of(method: str, stratified: bool) -> list[dict[str, Any]]:
+        return [
+            {
+                "dataset": "d", "protocol": "honest", "method": method, "seed": 0, "trials": 0, "created": 0.0,
+                "error": None, "metrics": {"accuracy": 0.5}, "labels": labels, "request": {"labels": labels},
+            }
+            for labels in ({"budget": budget, "draw": 0, "stratified": stratified} for budget in (10, 20))
+        ]  # fmt: skip
+
+    def shown(rows: list[dict[str, Any]]) -> tuple[set[str], bool]:
+        (own,) = curves.groups(rows).values()
+        (table,) = curves.tables("d", "honest", summarise(own))
+        return {row["method"] for row in own}, "each class in proportion" in table.note
+
+    assert shown([*of("a", True), *of("b", True)]) == ({"a", "b"}, True)
+    assert shown([*of("a", True), *of("b", False)]) == ({"a stratified", "b"}, False)
+    assert shown([*of("a", False), *of("b", False)]) == ({"a", "b"}, False)

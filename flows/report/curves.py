@@ -26,9 +26,10 @@ def groups(budgets: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], list[d
 def _newest(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the rows as `learning_curves` reads them: of one place on a curve the newest, methods apart by trials."""
     places: dict[tuple[Any, ...], dict[str, Any]] = {}
+    are_mixed = len({bool(row["request"]["labels"].get("stratified")) for row in rows}) > 1
     for row in sorted(rows, key=lambda row: row["created"]):
         labels, trials = row["request"]["labels"], int(row["trials"])
-        drawn = " stratified" if labels.get("stratified") else ""
+        drawn = " stratified" if are_mixed and labels.get("stratified") else ""
         tuned = f" ({counted(trials, 'trial')})" if trials else ""
         method = f"{row['method']}{tuned}{drawn}"
         place = (method, row["seed"], labels["budget"], labels.get("draw", 0))
@@ -71,7 +72,8 @@ def _table(dataset: str, protocol: str, curves: Sequence[Curve], source: str) ->
     said = explained(curve.label for curve in curves)
     note = (
         f"{heading(metric)} in {unit(metric)}, the mean over {n_draws} "
-        f"draw{'s' if n_draws > 1 else ''} of labels with "
+        f"draw{'s' if n_draws > 1 else ''} of labels"
+        f"{', each class in proportion,' if all(curve.is_stratified for curve in curves) else ''} with "
         "the half-width of its 95 % interval. All methods get the same draws; features are learnt "
         f"on all training texts{', those of a marked method on the labelled ones alone' if said else ''}.{said}"
     )

@@ -1,6 +1,6 @@
 """Label-budget curves: their points, and who is best at which budget."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
@@ -13,6 +13,8 @@ from textbench.flows.results.metric_names import KNOWN, heading, scale, unit
 from textbench.flows.tables.table import Table, of_texts
 
 LEVEL = 0.05
+BASELINE = "tfidf"  # what every other method is set beside
+Figures = dict[str, dict[int, float]]  # by method and draw
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class Curve:
     n_draws: int
     points: Sequence[BudgetPoint]
     uses_labels: bool = False
+    is_stratified: bool = False
 
     @property
     def label(self) -> str:
@@ -55,7 +58,8 @@ def summarise(rows: Sequence[Mapping[str, Any]], metric: str | None = None) -> l
             values.setdefault(found["labels"]["budget"], []).append(found["metrics"][chosen])
         points = [_point(budget, values[budget]) for budget in sorted(values)]
         n_draws = max(map(len, values.values()))
-        curves.append(Curve(dataset, method, chosen, n_draws, points, uses_labels(own[0])))
+        is_stratified = all(found["labels"].get("stratified") for found in own)
+        curves.append(Curve(dataset, method, chosen, n_draws, points, uses_labels(own[0]), is_stratified))
     return curves
 
 
@@ -70,11 +74,11 @@ def _ranking(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def verdicts(rows: Sequence[Mapping[str, Any]], metric: str | None = None) -> list[str]:
-    """Return for each data set a sentence on who is best from which to which budget, and who is tied with it.
+    """Return for each data set a sentence on who is best from which to which budget, and one on who beats TF-IDF where.
 
     The best mean is compared with every other one by Student's paired t test over the draws, which all methods share;
-    p values are corrected together for each budget (Holm). A single draw tests nothing and gives no sentence; nor are
-    draws tested that are all alike, as those of all documents are.
+    p values are corrected together for each budget (Holm), and for the second sentence over all budgets and methods. A
+    single draw tests nothing and gives no sentence; nor are draws tested that are all alike, as those of all documents.
     """
     lines = []
     done = [found for found in rows if not found["error"]]
@@ -82,30 +86,84 @@ def verdicts(rows: Sequence[Mapping[str, Any]], metric: str | None = None) -> li
         own = [found for found in done if found["dataset"] == dataset]
         if len({found["method"] for found in own}) < 2 or len({found["labels"]["draw"] for found in own}) < 2:
             continue
-        budgets = sorted({found["labels"]["budget"] for found in own})
-        found_at = {budget: _standing(own, budget, metric or _ranking(own)) for budget in budgets}
-        parts = []
-        for said, group in groupby(budgets, found_at.__getitem__):
-            first, *others = group
-            parts.append(f"{first:,}{f' to {others[-1]:,}' if others else ''} labels: {said}")
+        figure = metric or _ranking(own)
+        sign = 1 if KNOWN[figure].higher_is_better else -1
+        runs = {budget: _figures(own, budget, figure, sign) for budget in _budgets(own)}
+        found_at = {budget: _standing(figures) for budget, figures in runs.items()}
+        parts = [f"{_between(group)}: {said}" for said, group in groupby(runs, found_at.__getitem__)]
         lines.append(f"{dataset}: {'; '.join(parts)}. Paired t tests over draws, Holm-corrected.")
+        lines += [f"{dataset}, {said}" for said in _beside_baseline(runs)]
     return lines
 
 
-def _standing(rows: Sequence[Mapping[str, Any]], budget: int, metric: str) -> str:
-    runs: dict[str, dict[int, float]] = {}
+def _budgets(rows: Iterable[Mapping[str, Any]]) -> list[int]:
+    return sorted({row["labels"]["budget"] for row in rows})
+
+
+def _between(budgets: Iterable[int]) -> str:
+    first, *others = budgets
+    return f"{first:,}{f' to {others[-1]:,}' if others else ''} labels"
+
+
+def _figures(rows: Iterable[Mapping[str, Any]], budget: int, metric: str, sign: int) -> Figures:
+    """Return each method's figure at a budget by draw, times `sign`, so that more is better."""
+    found: Figures = {}
     for row in rows:
         if row["labels"]["budget"] == budget:
-            runs.setdefault(marked(row), {})[row["labels"]["draw"]] = row["metrics"][metric]
-    sign = 1 if KNOWN[metric].higher_is_better else -1
-    are_alike = all(len(set(own.values())) == 1 for own in runs.values())
-    best = max(runs, key=lambda method: sign * mean_interval(list(runs[method].values()))[0])
-    if are_alike:
-        return f"{best} is highest, untested, for draws do not differ"
-    others = [method for method in runs if method != best]
-    corrected = holm([paired_t(runs[best], runs[method])[1] for method in others])
+            found.setdefault(marked(row), {})[row["labels"]["draw"]] = sign * row["metrics"][metric]
+    return found
+
+
+def _are_alike(figures: Figures) -> bool:
+    """Whether no method's draws differ."""
+    return all(len(set(by_draw.values())) == 1 for by_draw in figures.values())
+
+
+def _standing(figures: Figures) -> str:
+    best = max(figures, key=lambda method: mean_interval(list(figures[method].values()))[0])
+    if _are_alike(figures):
+        is_one = all(len(by_draw) == 1 for by_draw in figures.values())
+        return f"{best} is highest, untested, for {'there is one draw' if is_one else 'draws do not differ'}"
+    others = [method for method in figures if method != best]
+    corrected = holm([paired_t(figures[best], figures[method])[1] for method in others])
     tied = [method for method, p in zip(others, corrected, strict=True) if p >= LEVEL]
+    apart = [method for method in others if method not in tied]
+    if len(apart) < len(tied) and len(tied) > 2:
+        return f"{best} is best, tied with all others" + (f" but {', '.join(apart)}" if apart else "")
     return f"{best} is best" + (f", tied with {', '.join(tied)}" if tied else "")
+
+
+def _beside_baseline(runs: Mapping[int, Figures]) -> list[str]:
+    """Return a sentence on the budgets at which others are ahead of the baseline or behind it, if there is one."""
+    names = dict.fromkeys(method for figures in runs.values() for method in figures)
+    baseline = next((name for name in names if name.partition(" (")[0] == BASELINE), None)
+    tests = [
+        (method, budget, *paired_t(figures[method], figures[baseline]))
+        for method in names
+        for budget, figures in runs.items()
+        if baseline in figures and method in figures and method != baseline and not _are_alike(figures)
+    ]
+    if not tests:
+        return []
+    corrected = holm([p for *_, p in tests])
+    won: dict[bool, dict[str, list[int]]] = {True: {}, False: {}}
+    for (method, budget, difference, _), p in zip(tests, corrected, strict=True):
+        if p < LEVEL:
+            won[difference > 0].setdefault(method, []).append(budget)
+    tested = list(dict.fromkeys(budget for _, budget, *_ in tests))
+    said = [
+        f"{how} {', '.join(f'{method} ({_ranges(own, tested)})' for method, own in found.items())}"
+        for how, found in (("ahead", won[True]), ("behind", won[False]))
+        if found
+    ]
+    result = "; ".join(said) or "no method is ahead or behind at any budget"
+    return [f"beside {baseline}: {result}. {len(tests)} paired t tests over draws, Holm-corrected together."]
+
+
+def _ranges(own: Sequence[int], tested: Sequence[int]) -> str:
+    """Say which of the budgets that were tested are `own`, those that follow one another together."""
+    runs = groupby(tested, key=lambda budget: budget in own)
+    return ", ".join(_between(group) for is_own, group in runs if is_own)
 
 
 def curve_tables(curves: Sequence[Curve]) -> list[Table]:
