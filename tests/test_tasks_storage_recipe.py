@@ -447,3 +447,16 @@ def test_a_text_is_parsed_while_other_threads_parse(monkeypatch: pytest.MonkeyPa
     assert next(failures, None) is None
     with pytest.raises(SyntaxError):
         shapes.syntax_tree("a =")
+
+
+def test_a_library_that_is_not_installed_is_unknown_without_reading_all_that_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refused() -> dict[str, list[str]]:
+        raise AssertionError("every installed distribution is read")
+
+    recipe._version.cache_clear()
+    assert recipe._version("yaml") == importlib.metadata.version("pyyaml")
+    assert recipe._version("_pytest") == importlib.metadata.version("pytest")  # by its owner
+    monkeypatch.setattr(importlib.metadata, "packages_distributions", refused)
+    assert recipe._version("no_such_library") == "unknown"

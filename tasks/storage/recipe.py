@@ -10,6 +10,7 @@ import contextlib
 import functools
 import hashlib
 import importlib.metadata
+import importlib.util
 import json
 import math
 import sys
@@ -187,5 +188,7 @@ def _version(library: str) -> str:
     try:
         return importlib.metadata.version(DISTRIBUTIONS.get(library, library))
     except importlib.metadata.PackageNotFoundError:
+        if importlib.util.find_spec(library) is None:  # not installed; the next line reads all that is
+            return "unknown"
         owners = importlib.metadata.packages_distributions().get(library)
         return importlib.metadata.version(owners[0]) if owners else "unknown"
