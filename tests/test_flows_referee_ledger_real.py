@@ -8,12 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from infra.docs.record import entries
 from textbench.evaluation.claims.published import PROBES, read_claims
 from textbench.evaluation.probes.catalogue import build_probe
+from textbench.flows.explain.frames import Verdicts
 from textbench.flows.plan.cell import plan
 from textbench.flows.plan.request import Request
 from textbench.flows.referee import recorded_audits
 from textbench.flows.referee.ledger import COLUMNS, MEASURED, _ceilings, choose, ledger
+from textbench.flows.report import papers
 from textbench.tasks import catalogue, ingest
 from textbench.tasks.corpus import read_corpus, read_targets
 from textbench.tasks.storage.store import Store
@@ -133,3 +136,23 @@ def test_recorded_figures_are_found_again(
         counted = right[truth == classes.index(one)] if one else right
         # A document or two may fall otherwise.
         assert 100 * np.mean(counted) == pytest.approx(float(rows[id_]["value"]), abs=200 / len(counted))
+
+
+@pytest.mark.parametrize(
+    ("id_", "shown"),
+    [
+        # SCDV's mean is known to 0.36; its paper's figure, a mean of as many runs, may lie farther off.
+        ("scdv-2017/table-1/scdv/accuracy", "83.66 [83.15, 84.16]"),
+        ("scdv-2017/table-1/bow/accuracy", "80.44"),  # nothing may differ, how few test documents there be
+        ("scdv-2017/table-5/gmm/p-cluster-given-word:subject:1", "0.80 [0.00, 1.00]"),
+        ("scdv-2017/table-7/bowv/document-vectors-seconds", "6.17 (0.83 times)"),
+        ("cfl-2013/section-5/gap", "1.006"),
+    ],
+)
+def test_what_is_shown_beside_a_figure_is_the_interval_it_is_judged_by(id_: str, shown: str) -> None:
+    """Of what the repository records, in the terminal and on the page."""
+    (found,) = (entry for entry in entries() if entry.claim.id == id_)
+    (table,) = Verdicts([found]).tables(is_terminal=True)
+    assert [getattr(cell, "text", cell) for cell in table.rows[1]][3] == shown
+    (row,) = papers.ledger([found]).rows
+    assert row[3].text == shown.split()[0]

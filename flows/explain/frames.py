@@ -311,7 +311,8 @@ class Verdicts(Displayed):
                 printed = entry.claim.text if entry.claim.printed else "order"
                 verdict = Datum(entry.verdict.kind, style=STYLES.get(entry.verdict.kind, ""))
                 name = Datum(f"  {entry.claim.id[len(place) + 1 :]}")
-                rows.append([name, printed, _figure(entry.fresh), _figure(entry.recorded), verdict])
+                figures = [_figure(one, entry) for one in (entry.fresh, entry.recorded)]
+                rows.append([name, printed, *figures, verdict])
         return [of_texts("", headings, rows, left=["verdict"])]
 
     @property
@@ -366,16 +367,21 @@ def _place(id_: str) -> str:
     return "/".join(id_.split("/")[:2])
 
 
-def _figure(found: Measurement | None) -> str:
-    """Return a measured figure with half its interval, and in brackets what is judged of it if that is another."""
+def _figure(found: Measurement | None, entry: LedgerEntry) -> str:
+    """Return a measured figure, a ratio that is judged instead, and of what is judged where the paper's may lie."""
     if found is None:
         return "-"
     if found.comparisons:
         return counted(len(found.comparisons), "pair")
-    half = "" if found.low is None or found.high is None else f" ±{(found.high - found.low) / 2:.2f}"
-    if found.basis in ("seeds", "documents"):
-        return f"{found.value:.2f}{half}"
-    return f"{found.value:.2f} ({found.compared:+.2f}{half})"
+    places = max(2, len(entry.claim.text.partition(".")[2]))
+    allowed = entry.verdict.allowed if found is entry.measured else None
+    ends = (
+        f" [{allowed.low:.{places}f}, {allowed.high:.{places}f}]"
+        if allowed and allowed.half_width > 0
+        else ""
+    )
+    ratio = f" ({found.compared:.2f} times)" if found.compared not in (None, found.value) else ""
+    return f"{found.value:.{places}f}{ratio}{ends}"
 
 
 @dataclass(frozen=True, repr=False)

@@ -99,17 +99,21 @@ def _line(entry: LedgerEntry) -> list[Datum]:
         Datum(said, claim.id, link=link),
         Datum(claim.paper),
         Datum(claim.text, printed.value) if printed else Datum("an order", ""),
-        *_measured(found, entry.verdict.allowed),
+        *_measured(found, entry.verdict.allowed, max(2, len(claim.text.partition(".")[2]) if printed else 0)),
         Datum(source or "-", source),
         Datum(entry.verdict.kind, is_strong=True),
         Datum(entry.verdict.reason),
     ]
 
 
-def _measured(found: Measurement | None, allowed: Interval | None) -> list[Datum]:
+def _measured(found: Measurement | None, allowed: Interval | None, places: int) -> list[Datum]:
+    """Return the figure and where the paper's may lie, to as many places as it is printed, two at least."""
     if found is None:
         return [NOTHING] * 4
     if found.comparisons:
         return [Datum(counted(len(found.comparisons), "pair"), ""), NOTHING, NOTHING, Datum("paired tests")]
     ends = (allowed.low, allowed.high) if allowed else (None, None)
-    return [*(number(value) for value in (found.value, *ends)), Datum(BASES.get(found.basis, found.basis))]
+    return [
+        *(number(value, places) for value in (found.value, *ends)),
+        Datum(BASES.get(found.basis, found.basis)),
+    ]
