@@ -237,7 +237,8 @@ def test_a_sentence_on_every_class_is_measured_though_the_paper_denies_it(tmp_pa
     alone = {id_: Measurement("seeds", 80.0, 80.0) for id_ in found}  # no figure of each seed
     open_ = judge_sentence(sentence, CLAIMS, lambda claim: alone[claim.id])
     assert open_ is not None
-    assert open_.kind == "undecided"
+    assert (open_.kind, "not significant" in open_.reason) == ("undecided", False)  # nothing was tested
+    assert "40 of 40 differences have one repetition" in open_.reason
 
 
 def test_a_sentence_on_speed_is_measured_though_the_paper_denies_it() -> None:
