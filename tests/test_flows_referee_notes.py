@@ -1,5 +1,6 @@
 """Notes of the ledger: each is about claims there are, its figures agree with one another, and bad ones are refused."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from textbench.evaluation.claims.published import read_claims
 from textbench.evaluation.claims.verdicts import Verdict
 from textbench.flows.plan.papers import FOLDER
 from textbench.flows.referee.explanation import explain
-from textbench.flows.referee.ledger import LedgerEntry
+from textbench.flows.referee.ledger import LedgerEntry, read_measured
 from textbench.flows.referee.notes import Note, notes_on, read_notes
 from textbench.flows.report.papers import origins
 from textbench.tasks import InputError
@@ -44,6 +45,30 @@ def test_a_row_whose_method_or_settings_are_not_known_is_not_judged_by_its_figur
         "MvTM",
     )  # "reported results", in SCDV's words, whose source is not known
     assert all(c.unstated for c in read_claims() if (c.place, c.method in reported) == ("table-1", True))
+
+
+def test_a_gap_that_is_called_explained_is_closed_by_one_yardstick() -> None:
+    """A figure's own interval is granted over seeds alone: one that draws nothing has none, nor has one seed."""
+    called = [note for note in NOTES if re.search("^Explained:|explains the gap", note.text)]
+    assert called
+    for note in called:
+        printed = [c.printed for c in read_claims() if note.is_about(c.id) and c.printed]
+        reaches = [
+            (figure.value, figure.half_width or 0.0)
+            for one in note.experiments
+            if not re.search("nothing random|one seed|seed 0", one.settings)
+            for figure in one.figures
+            if figure.value is not None and not figure.change.startswith("as here")
+        ]
+        assert any(abs(value - p.value) <= half + p.half_width for value, half in reaches for p in printed), (
+            f"{note.about}: no change brings the published figure inside an interval"
+        )
+
+
+def test_what_a_note_calls_unmeasured_is_not_recorded() -> None:
+    for note in NOTES:
+        if re.search(r"(are|is) to be (timed|made) anew", note.text):
+            assert [id_ for id_ in read_measured() if note.is_about(id_)] == []
 
 
 def test_no_claim_has_two_notes_under_one_name() -> None:

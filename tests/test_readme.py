@@ -68,6 +68,27 @@ def test_every_figure_on_the_papers_is_in_the_record() -> None:
     assert missing == []
 
 
+def test_what_is_said_of_figure_4_of_the_compressive_paper_is_recorded() -> None:
+    """How many comparisons are significant, and what p the others have."""
+    page = (record.DOCS / "explanation" / "compressive-features.md").read_text("utf-8")
+    rows = read_measured()
+    pairs = [
+        pair for one in ("ag", "bh") for pair in json.loads(rows[f"cfl-2013/figure-4/{one}"]["comparisons"])
+    ]
+    others = [p for _, _, p, *_ in pairs if p >= 0.05]
+    assert f"Of {len(pairs)} such comparisons {len(pairs) - len(others)} are significant" in page
+    assert f"p = {' and '.join(f'{p:.2f}' for p in others)}" in page
+
+
+def test_what_is_called_unmeasured_is_not_recorded() -> None:
+    page = (record.DOCS / "explanation" / "dcot.md").read_text("utf-8")
+    found = re.search(r"(.{,60}) (?:is|are) to be measured anew", page)
+    assert found
+    places = {f"figure-{n}" for n in re.findall(r"\d", found[1])}
+    assert places
+    assert not [id_ for id_ in read_measured() if id_.startswith("dcot") and id_.split("/")[1] in places]
+
+
 def test_generated_pages_are_as_old_as_the_record() -> None:
     assert record.stale() == [], "`make pages` writes them anew"
     assert site.LLMS.read_text("utf-8") == site.llms(record.DOCS, "docs/"), "`make pages` writes it anew"
