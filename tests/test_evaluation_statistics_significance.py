@@ -9,6 +9,7 @@ from scipy import stats
 from textbench.evaluation.statistics.significance import (
     average_ranks,
     bootstrap,
+    detectable_by_bootstrap,
     detectable_difference,
     difference,
     holm,
@@ -211,3 +212,13 @@ def test_a_detectable_difference_is_detected_four_times_in_five(n: int, n_tests:
     assert found is not None
     assert 1 - stats.nct.cdf(edge, n - 1, found / error) == pytest.approx(0.8, abs=0.05)
     assert detectable_difference({0: 0.9}, {0: 0.8}, n_tests) is None
+
+
+def test_a_difference_that_a_bootstrap_would_find_is_found_four_times_in_five() -> None:
+    """Normal differences of a known standard error, tested at the smallest of Holm's levels."""
+    rng = np.random.default_rng(0)
+    error, n_tests = 0.004, 6
+    found = detectable_by_bootstrap(rng.normal(0.01, error, 20_000), n_tests)
+    estimates = rng.normal(found, error, 20_000)
+    p = 2 * stats.norm.sf(np.abs(estimates) / error)
+    assert np.mean(p < 0.05 / n_tests) == pytest.approx(0.8, abs=0.02)

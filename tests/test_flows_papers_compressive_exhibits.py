@@ -175,6 +175,7 @@ def test_figure_2_is_judged_in_pairs_once_it_is_whole(home: Path) -> None:
     found = FaithfulRuns(home).measure(claim, CLAIMS)
     assert found is not None and len(found.comparisons) == 7
     rows = {row.name: row for row in figures.orders(home)}
+    assert all(comparison.detectable is not None for comparison in found.comparisons)
     for comparison in found.comparisons:
         better, _, worse = comparison.pair.replace("LZ77 ", "").partition(" against ")
         gap = rows[worse].error["on_test"] - rows[better].error["on_test"]
@@ -230,6 +231,7 @@ def test_figure_4_is_judged_at_every_share_without_the_line_that_is_not_the_pape
     assert len(found.comparisons) == 2 * (len(SHARES) + 1)
     assert not any("known" in comparison.pair for comparison in found.comparisons)
     assert all(comparison.difference > 0 for comparison in found.comparisons)  # it was made so
+    assert all(comparison.detectable and comparison.detectable > 0 for comparison in found.comparisons)
     assert FaithfulRuns(home).measure(CLAIMS["cfl-2013/figure-4/bh"], CLAIMS) is None
 
 

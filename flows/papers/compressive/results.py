@@ -4,14 +4,22 @@ An error has two forms: `on_test`, the classifier's constants chosen by the erro
 and `tuned`, chosen by cross-validation on training documents.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from textbench.evaluation.claims.verdicts import Comparison
 from textbench.evaluation.statistics.intervals import mean_interval
-from textbench.evaluation.statistics.significance import bootstrap, difference, holm, paired_t
+from textbench.evaluation.statistics.significance import (
+    bootstrap,
+    detectable_by_bootstrap,
+    detectable_difference,
+    difference,
+    holm,
+    paired_t,
+)
 from textbench.evaluation.statistics.sufficient_statistics import SufficientStatistics, mean_tally
 from textbench.flows.papers.compressive import derived as plans
 from textbench.flows.plan.derived import DerivedArtifact
@@ -35,6 +43,8 @@ ROWS = {
     ("compressive", "honest"): f"{OURS}, training documents alone",
 }
 LZ77 = ("AG", "GA", "random", "alternating")
+# A difference, its p, and the difference that one of so many tests would find four times in five.
+Tested = tuple[float, float, Callable[[int], float | None]]
 
 
 def stored(home: Path, pieces: Iterable[DerivedArtifact]) -> list[tuple[DerivedArtifact, Artifact]]:
@@ -109,7 +119,7 @@ def order_comparisons(home: Path) -> list[Comparison]:
     if not all(name in tallies for pair in pairs for name in pair):
         return []
     return _corrected([
-        (f"{_long(better)} against {_long(worse)}", *_bootstrapped(tallies[better], tallies[worse]))
+        (f"{_long(better)} against {_long(worse)}", _bootstrapped(tallies[better], tallies[worse]))
         for better, worse in pairs
     ])  # fmt: skip
 
@@ -118,14 +128,18 @@ def _long(name: str) -> str:
     return name if name == OURS else f"LZ77 {name}"
 
 
-def _bootstrapped(better: SufficientStatistics, worse: SufficientStatistics) -> tuple[float, float]:
-    found = difference(better.value - worse.value, bootstrap([better, worse]) @ [1, -1])
-    return found.value, found.p
+def _bootstrapped(better: SufficientStatistics, worse: SufficientStatistics) -> Tested:
+    draws = bootstrap([better, worse]) @ [1, -1]
+    found = difference(better.value - worse.value, draws)
+    return found.value, found.p, partial(detectable_by_bootstrap, draws)
 
 
-def _corrected(tested: Sequence[tuple[str, float, float]]) -> list[Comparison]:
-    corrected = holm([p for _, _, p in tested])
-    return [Comparison(name, gap, p) for (name, gap, _), p in zip(tested, corrected, strict=True)]
+def _corrected(tested: Sequence[tuple[str, Tested]]) -> list[Comparison]:
+    corrected = holm([p for _, (_, p, _) in tested])
+    return [
+        Comparison(name, gap, p, detectable=detectable(len(tested)))
+        for (name, (gap, _, detectable)), p in zip(tested, corrected, strict=True)
+    ]
 
 
 @dataclass(frozen=True)
@@ -182,6 +196,7 @@ def line_comparisons(home: Path, figure: str) -> list[Comparison]:
             if own.right is not None and theirs.right is not None:
                 result = _bootstrapped(mean_tally(own.right["on_test"]), mean_tally(theirs.right["on_test"]))
             else:
-                result = paired_t(theirs.errors["on_test"], own.errors["on_test"])
-            tested.append((f"{OURS} against {other} at {100 * share:.0f} % of the documents", *result))
+                errors = theirs.errors["on_test"], own.errors["on_test"]
+                result = (*paired_t(*errors), partial(detectable_difference, *errors))
+            tested.append((f"{OURS} against {other} at {100 * share:.0f} % of the documents", result))
     return _corrected(tested)
