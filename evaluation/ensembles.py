@@ -65,6 +65,8 @@ class Calibration:
             return cls(float(np.exp(found.x)) / spread, 0.0, False)
         is_near = np.abs(scores) < BEYOND
         near, positive = scores[is_near], indicator[is_near]
+        if not len(near):
+            return cls(1.0, 0.0, True)
         spread = float(near.std()) or 1.0
         n_positive, n_negative = positive.sum(), (~positive).sum()
         goal = np.where(positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
@@ -85,6 +87,8 @@ class Calibration:
         """
         z = np.clip(scores.astype(np.float64), -1e9, 1e9) * self.slope + self.offset
         if self.several_labels:
+            # Whatever the slope is, a label that all training documents have, or none, stays what it is.
+            z = np.where(np.abs(scores) < BEYOND, z, np.copysign(FARTHEST, scores))
             return np.clip(z, -FARTHEST, FARTHEST)
         return np.maximum(_log_softmax(z), -FARTHEST)
 
@@ -164,15 +168,25 @@ def cross_fitted(scheme: str, log_odds: np.ndarray, indicator: np.ndarray, *, se
     """Return the quality of documents that the weights were not learned from: two halves, each by the other's weights.
 
     The arguments are those of `learn`: log_odds (n_members, n_documents, n_labels), indicator bool (n_documents,
-    n_labels). The halves are every second document.
+    n_labels). The halves are those of `dealt`.
     """
-    found = np.empty(log_odds.shape[1:])
+    found, halves = np.empty(log_odds.shape[1:]), dealt(indicator, 2)
     for half in (0, 1):
-        learned = learn(
-            scheme, log_odds[:, 1 - half :: 2], indicator[1 - half :: 2], several_labels=several_labels
-        )
-        found[half::2] = learned.combine(log_odds[:, half::2], several_labels=several_labels)
+        own, others = halves == half, halves != half
+        learned = learn(scheme, log_odds[:, others], indicator[others], several_labels=several_labels)
+        found[own] = learned.combine(log_odds[:, own], several_labels=several_labels)
     return quality(found, indicator, several_labels=several_labels)
+
+
+def dealt(indicator: np.ndarray, n_parts: int) -> np.ndarray:
+    """Return which part each document is in, ints (n_documents,): sorted by their labels they are dealt in turn.
+
+    indicator: bool (n_documents, n_labels). Every part has its share of documents of the same labels, however documents
+    stand: where labels take turns, every second document has the same one.
+    """
+    parts = np.empty(len(indicator), dtype=int)
+    parts[np.lexsort(indicator.T)] = np.arange(len(indicator)) % n_parts
+    return parts
 
 
 def _greedy(log_odds: np.ndarray, indicator: np.ndarray, several_labels: bool) -> np.ndarray:
@@ -245,19 +259,20 @@ def without_each(
     """Return for each member the quality of the ensemble without it, the others' weights in proportion.
 
     log_odds: (n_members, n_documents, n_labels); indicator: bool (n_documents, n_labels). It is that of the whole
-    ensemble where the member has no weight; 0 where it has all of it.
+    ensemble where the member has no weight; where it has all of it the others count alike. A lone one leaves 0.
     """
     whole = quality(
         weights.combine(log_odds, several_labels=several_labels), indicator, several_labels=several_labels
     )
     found = []
     for member, weight in enumerate(weights.members):
-        left = weights.members.sum() - weight
-        if weight == 0 or left <= 0:
+        if weight == 0 or len(weights.members) == 1:
             found.append(whole if weight == 0 else 0.0)
             continue
-        others = np.where(np.arange(len(weights.members)) == member, 0.0, weights.members)
-        rest = Weights(weights.scheme, others * weights.members.sum() / left, weights.offset)
+        is_other = np.arange(len(weights.members)) != member
+        others = np.where(is_other, weights.members, 0.0)
+        others = others if others.any() else is_other.astype(float)
+        rest = Weights(weights.scheme, others * weights.members.sum() / others.sum(), weights.offset)
         found.append(
             quality(
                 rest.combine(log_odds, several_labels=several_labels),

@@ -40,7 +40,7 @@ def members(params: Mapping[str, Any]) -> list[tuple[str, str | None]]:
     scheme_of(params)
     if not isinstance(params.get(SMOOTH, False), bool):
         raise InputError(f"{SMOOTH} must be True or False, got {params[SMOOTH]!r}")
-    found = [_member(text) for text in _parted(params["of"])]
+    found = [member(text) for text in _parted(params["of"])]
     if len(found) < 2:
         raise InputError(f"an ensemble needs at least two members, got {len(found)}")
     if twice := next((one for one in found if found.count(one) > 1), None):
@@ -77,7 +77,8 @@ def _parted(text: str) -> list[str]:
     return [ast.get_source_segment(f"f({text})", one) or "" for one in call.args]
 
 
-def _member(text: str) -> tuple[str, str | None]:
+def member(text: str) -> tuple[str, str | None]:
+    """Return one of `members`, of its text. Raises InputError for what is no method of the catalogue."""
     method, at, rule = text.rpartition(RULE) if RULE in text.rpartition(")")[2] else (text, "", "")
     name, params = catalogue.parse_method(method)
     entry = catalogue.method(name)
@@ -266,6 +267,7 @@ def _thresholds(job: "Job", chosen: "Artifact") -> "np.ndarray":
     """Return the thresholds of the labels by scores out of fold; 0 for labels of fewer than three documents."""
     import numpy as np
 
+    from textbench.evaluation.ensembles import dealt
     from textbench.evaluation.probes.thresholds import thresholds_that_pay
     from textbench.tasks.corpus import read_targets
 
@@ -274,6 +276,5 @@ def _thresholds(job: "Job", chosen: "Artifact") -> "np.ndarray":
     indicator = indicator_of(targets, scores.shape[1])
     found, tunable = np.zeros(scores.shape[1]), indicator.sum(axis=0) >= 3
     if tunable.any():
-        thirds = np.arange(len(scores)) % 3
-        found[tunable] = thresholds_that_pay(scores[:, tunable], indicator[:, tunable], thirds)
+        found[tunable] = thresholds_that_pay(scores[:, tunable], indicator[:, tunable], dealt(indicator, 3))
     return found

@@ -185,3 +185,38 @@ def test_neighbours_count_only_where_they_know_better(helps: bool) -> None:
     near = csr_matrix(same / same.sum(axis=1, keepdims=True))
     share = ensembles.best_share(log_odds, near, indicator, several_labels=False)
     assert share > 0.5 if helps else share == 0
+
+
+def test_weights_are_judged_alike_however_documents_stand() -> None:
+    """Of two members that always say one class, halves of one class each would prefer what is always wrong."""
+    rng = np.random.default_rng(11)
+    truth = np.arange(400) % 2
+    indicator = truth[:, None] == np.arange(2)
+    right = (rng.random(400) < 0.9)[:, None]
+    one_class = [np.log(np.tile(shares, (400, 1))) for shares in ([0.7, 0.3], [0.3, 0.7])]
+    every = np.stack([np.log(np.where(indicator == right, 0.85, 0.15)), *one_class])
+    for scheme in SCHEMES:
+        assert ensembles.cross_fitted(scheme, every, indicator, **ONE) > 0.85
+    both = np.column_stack([indicator, np.arange(400) % 3 == 0])
+    counts = [both[ensembles.dealt(both, 3) == part].sum(axis=0) for part in range(3)]
+    assert np.ptp(counts, axis=0).max() <= 2
+
+
+def test_without_a_member_that_has_all_weight_the_others_decide_alike() -> None:
+    every = np.stack([odds(noisy(seed, noise)) for seed, noise in ((5, 0.7), (6, 0.7), (7, 0.9))])
+    apart = ensembles.without_each(Weights("greedy", np.array([1.0, 0, 0])), every, INDICATOR, **ONE)
+    others = Weights("equal", np.array([0, 0.5, 0.5])).combine(every, **ONE)
+    whole = quality(every[0], INDICATOR, **ONE)
+    assert apart == [quality(others, INDICATOR, **ONE), whole, whole]
+    assert ensembles.without_each(Weights("greedy", np.ones(1)), every[:1], INDICATOR, **ONE) == [0]
+
+
+def test_labels_that_all_documents_have_or_none_stay_certain_whatever_the_line() -> None:
+    scores = np.random.default_rng(12).normal(size=(100, 2))
+    constant = np.tile([-1e6, 65504.0], (100, 1))
+    every, labels = np.column_stack([scores, constant]), np.tile([False, True], (100, 1))
+    found = Calibration.fit(every, np.column_stack([scores < 0, labels]), **SEVERAL)
+    assert found.slope < 0
+    np.testing.assert_array_equal(found.probabilities(every)[:, 2:].round(6), labels)
+    alone = Calibration.fit(constant, labels, **SEVERAL)
+    np.testing.assert_array_equal(alone.probabilities(constant).round(6), labels)
