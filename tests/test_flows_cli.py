@@ -156,7 +156,7 @@ def test_list_suites_speaks_in_words(run: Command) -> None:
     text = " ".join(run("list", "suites").split())
     assert "{" not in text and "[" not in text and "'datasets'" not in text
     assert (
-        "2. dcot on reuters65; every noise and n_layers; faithful protocol; label budgets 1000; 5 draws"
+        "2. grid: dcot on reuters65; every noise and n_layers; faithful protocol; label budgets 1000; 5 draws"
         in text
     )
 
