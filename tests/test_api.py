@@ -337,6 +337,11 @@ def test_bad_input_gets_one_clear_line_in_the_words_of_the_arguments(
     assert isinstance(caught.value, ValueError) and caught.value.__suppress_context__
 
 
+def test_a_command_in_a_message_can_be_typed_as_it_stands(tmp_path: Path) -> None:
+    with pytest.raises(tb.InputError, match=r"textbench run -d r8 -m tfidf --protocol honest$"):
+        tb.ensemble("r8", "tfidf", home=tmp_path)
+
+
 def test_a_cell_that_fails_is_told_and_the_others_are_finished(
     found: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

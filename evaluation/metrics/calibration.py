@@ -1,6 +1,6 @@
 """Whether probabilities are right: log loss, Brier score and calibration error, each a line of `PROBABILITIES`.
 
-They are of one label a document or several. Decision values become probabilities by Platt's sigmoid, learned out of
+They are of one label a document or several. Decision values become probabilities by `CALIBRATED_BY`, learned out of
 fold (`evaluation.ensembles.Calibration`). Lower is better.
 
 Sources: Brier, Verification of Forecasts Expressed in Terms of Probability, Monthly Weather Review 78 (1950); Naeini,
@@ -14,6 +14,7 @@ from textbench.evaluation.metrics.single_label import Metric
 if TYPE_CHECKING:  # the command line imports this module and has to stay instant
     import numpy as np
 
+CALIBRATED_BY = "a softmax at the best temperature, of several labels Platt's sigmoid"
 N_BINS = 15
 TINY = 1e-15
 

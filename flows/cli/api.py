@@ -65,13 +65,18 @@ One: TypeAlias = "Place | pd.DataFrame | tuple[Iterable[Any], ...]"
 Data: TypeAlias = "One | Sequence[One]"
 Seeds = int | Iterable[int]
 KEPT = "frames"  # the folder, in that of results, of documents that a program gave
-OPTION = re.compile(r"(?<![\w-])--([a-z]+(?:-[a-z]+)*)")
+# A command is advice that stands last and stays as it is typed.
+OPTION = re.compile(r"textbench [a-z]+ .*|(?<![\w-])--([a-z]+(?:-[a-z]+)*)", re.DOTALL)
 RENAMED = {"data": "datasets", "dataset": "datasets", "method": "methods"}  # arguments that the options are
 
 
 def _in_python(message: str) -> str:
     """Return a message of a command with its options written as arguments are."""
-    return OPTION.sub(lambda found: RENAMED.get(found[1], found[1].replace("-", "_")), message)
+
+    def as_argument(found: re.Match[str]) -> str:
+        return RENAMED.get(found[1], found[1].replace("-", "_")) if found[1] else found[0]
+
+    return OPTION.sub(as_argument, message)
 
 
 def _takes(

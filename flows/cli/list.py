@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from textbench.evaluation.metrics.calibration import CALIBRATED_BY
 from textbench.flows.cli.output import print_json
 from textbench.flows.results.method_names import PRETRAINED, SUPERVISED
 
@@ -34,7 +35,7 @@ METRICS_BY: Mapping[tuple[str | None, ...], str] = {
         "several",
         "documents",
     ): "Several labels a document: documents, ranked for each label by decision value",
-    ("any", None): "One label a document or several: probabilities, by Platt's sigmoid out of fold",
+    ("any", None): f"One label a document or several: probabilities, by {CALIBRATED_BY}, out of fold",
 }
 
 list_app = typer.Typer(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from textbench.evaluation.metrics.calibration import CALIBRATED_BY
 from textbench.flows.cli.output import print_json
 from textbench.flows.cli.take import DataSet, OfProtocol, RunName, take_run
 from textbench.flows.tables.table import Table, of_texts
@@ -164,7 +165,7 @@ def _render(console: "Console", about: Mapping[str, Any]) -> None:
         fields["on the border"] = f"{', '.join(about['on_border'])}: a wider search might find better"
     if about["calibration"]:
         fields["calibration"] = (
-            f"{shown(about['calibration'])} (probabilities by Platt's sigmoid, out of fold)"
+            f"{shown(about['calibration'])} (probabilities by {CALIBRATED_BY}, out of fold)"
         )
     _print_fields(console, fields)
     for table in [_metrics(about), *([_classes(about["per_class"])] if about["per_class"] else [])]:

@@ -1,6 +1,6 @@
 """Whether a run's probabilities are right: log loss, Brier score and calibration error, from what is stored of it.
 
-Decision values become probabilities by Platt's sigmoid (`evaluation.ensembles.Calibration`), fitted to the out-of-fold
+Decision values become probabilities (`evaluation.ensembles.Calibration`), fitted to the out-of-fold
 scores of training documents that the run kept, and are judged on the test documents. Nothing is trained or predicted
 again, and no key changes.
 """

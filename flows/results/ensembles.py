@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from textbench.evaluation.ensembles import SCHEMES
+from textbench.evaluation.metrics.calibration import CALIBRATED_BY
 from textbench.evaluation.metrics.multilabel import is_of_several_labels
 from textbench.flows.plan.cell import Cell, plan
 from textbench.flows.plan.corpora import choose_datasets
@@ -50,8 +51,9 @@ def candidates(home: Path, dataset: str, methods: Sequence[str] = (), protocol: 
     """Return the newest finished runs on a data set that an ensemble can be made of, or those of some methods.
 
     All were tuned alike: of several ways the one that most methods were. Runs of code that has changed since are left
-    out, for their features would be made again. Raises InputError for fewer than two methods, and for one that was not
-    run, with the command that does.
+    out, for their features would be made again. A method's name stands for its runs under every token rule, nb@letters
+    for those under one. Raises InputError for fewer than two methods, one that there is not, and one that was not run,
+    with the command that does.
     """
     every = Index(home).rows()
     dataset = choose_datasets(every, [dataset])[0]
@@ -60,14 +62,17 @@ def candidates(home: Path, dataset: str, methods: Sequence[str] = (), protocol: 
         for row in every
         if row["dataset"] == dataset and row["protocol"] == protocol and is_whole(row) and _may_decide(row)
     ]
-    if missing := [name for name in methods if name not in {row["method"] for row in rows}]:
+    known = {name for row in rows for name in _names(row)}
+    members = {ensemble.spelled([one]): one for one in map(ensemble.member, methods)}
+    if missing := [name for name in members if name not in known]:
+        method, rule = members[missing[0]]
         raise InputError(
             f"{missing[0]} has not been run on {dataset} under the {protocol} protocol; run it with: "
-            f"{command_to_run([dataset], [missing[0]], every, protocol)}"
+            f"{command_to_run([dataset], [method], every, protocol)}{f' --rule {rule}' if rule else ''}"
         )
     alike: dict[str, dict[str, dict[int, Row]]] = {}
     for row in latest(rows):
-        if (not methods or row["method"] in methods) and _is_current(row):
+        if (not members or _names(row) & members.keys()) and _is_current(row):
             of_way = alike.setdefault(json.dumps({name: row["request"].get(name) for name in SHARED}), {})
             of_way.setdefault(_member_name(row), {})[row["seed"]] = row
     found = max(alike.values(), key=len, default={})
@@ -99,6 +104,11 @@ def _may_decide(row: Row) -> bool:
     return not (entry.is_file or entry.is_own or entry.is_ensemble)
 
 
+def _names(row: Row) -> set[str]:
+    """Return what a run can be asked for by: its method, and that with its token rule."""
+    return {row["method"], _member_name(row)}
+
+
 def _member_name(row: Row) -> str:
     rule = row["request"].get("rule")
     return ensemble.spelled([(row["method"], rule)])
@@ -127,7 +137,7 @@ class Contribution:
     """A member: its weight by way to weigh, and in fractions its quality out of fold, alone and of the rest without it.
 
     `without` is that of greedy selection. `test` is its test figure, `calibration` on test documents log loss, Brier
-    score and calibration error of its probabilities, which Platt's sigmoid gives by what was learned out of fold.
+    score and calibration error of its probabilities, by what was learned out of fold.
     """
 
     member: str
@@ -295,8 +305,9 @@ def tables(found: Ensembles) -> list[Table]:
     ]
     note = (
         "Weights: greedy and equal ones sum to 1 and average probabilities, stacked ones weigh log probabilities. "
-        "Alone: the member's out-of-fold figure. Without: that of greedy weights when it is left out. "
-        "Log loss (nats), Brier score, calibration error (percent): of test documents, by Platt's sigmoid out of fold."
+        "Alone: the member's out-of-fold figure. Without: that of greedy weights when it is left out (of equal ones, where it has all weight). "
+        "Log loss (nats), Brier score, calibration error (percent): of probabilities of test documents, by "
+        f"{CALIBRATED_BY}, out of fold."
     )
     second = of_texts(
         "Who contributes what", ("member", *SCHEMES, "alone", "without", "test", *CALIBRATION), rows, note

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from textbench.evaluation.metrics.calibration import PROBABILITIES
+from textbench.evaluation.metrics.calibration import CALIBRATED_BY, PROBABILITIES
 from textbench.evaluation.metrics.multilabel import is_of_several_labels
 from textbench.flows.results.half_widths import in_words
 from textbench.flows.results.method_names import explained, in_groups, is_pretrained
@@ -26,7 +26,7 @@ ON_BORDER = "*"
 CUT = (("documents_cut", "documents cut, %"), ("tokens_cut", "tokens cut, %"))
 MARKED, IN_BOLD = f"{BEST} best", "Best in bold"  # how the best is marked on a terminal, and in papers
 BY_SIGMOID = (
-    "Probabilities: Platt's sigmoid, learned from out-of-fold scores of training documents; lower is better."
+    f"Probabilities: {CALIBRATED_BY}, learned from out-of-fold scores of training documents; lower is better."
 )
 Rows = Iterable[Mapping[str, Any]]
 

@@ -1,0 +1,77 @@
+"""Ensembles of finished runs: who can be a member, what is said of who cannot, and whether chance explains the gain."""
+
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import textbench as tb
+from textbench.evaluation.statistics.significance import Difference
+from textbench.flows.results.ensembles import Ensembles, as_json
+
+RNG = random.Random(0)
+TEXTS = [f"w{RNG.randrange(9)} {'apple' if i % 2 else 'iron'} w{RNG.randrange(5)}" for i in range(48)]
+DATA = TEXTS, ["ab"[i % 2] for i in range(48)]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("ensembles")
+    tb.run(DATA, ["tfidf", "nb"], home=folder, progress=False)
+    tb.run(DATA, "nb", rule="letters", home=folder, progress=False)
+    return folder
+
+
+def members(home: Path, *methods: str) -> list[str]:
+    found = tb.ensemble("data", methods, home=home, progress=False)
+    return [str(one) for one in found.members()["member"]]
+
+
+def test_members_are_asked_for_as_they_are_shown(home: Path) -> None:
+    assert members(home) == members(home, "nb", "tfidf") == ["nb", "nb@letters", "tfidf"]
+    assert members(home, "tfidf", "nb@letters") == ["nb@letters", "tfidf"]
+
+
+@pytest.mark.parametrize(
+    ("methods", "reason"),
+    [
+        (
+            ["tfidf"],
+            "at least two methods that were run alike on data .* got tfidf; run some with: textbench run",
+        ),
+        (["tfidf", "nbb"], "there is no method 'nbb'; did you mean nb?"),
+        (["tfidf", "counts"], "counts has not been run on data .* -m counts --protocol honest$"),
+        (["tfidf", "nb@words"], "nb@words has not been run on data .* -m nb --protocol honest --rule words$"),
+    ],
+)
+def test_who_cannot_be_a_member_is_told_what_to_run(home: Path, methods: list[str], reason: str) -> None:
+    with pytest.raises(tb.InputError, match=reason):
+        tb.ensemble("data", methods, home=home, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("value", "p", "said"),
+    [
+        (0.02, 0.2, "+2.00, 95 % interval +1.00 .. +3.00): no more than chance explains (p = 0.2)."),
+        (0.02, 0.01, "+2.00, 95 % interval +1.00 .. +3.00): better by more than chance (p = 0.01)."),
+        (-0.02, 0.01, "-2.00, 95 % interval -3.00 .. -1.00): worse by more than chance (p = 0.01)."),
+    ],
+)
+def test_what_chance_explains_is_said(home: Path, value: float, p: float, said: str) -> None:
+    found = tb.ensemble("data", ["tfidf", "nb"], home=home, progress=False).found
+    way = found.chosen
+    assert way.against is not None
+    tested = replace(way.against, difference=Difference(value, value - 0.01, value + 0.01, p), p=p)
+    assert replace(found, ways=[replace(way, against=tested)]).verdict.endswith(said)
+
+
+def test_training_documents_choose_the_way_not_test_documents(home: Path) -> None:
+    found = tb.ensemble("data", ["tfidf", "nb"], home=home, progress=False).found
+    for place, way in enumerate(found.ways):
+        figures: list[dict[str, Any]] = [{"cross_fitted": 0.5, "test": 0.9} for _ in found.ways]
+        figures[place] = {"cross_fitted": 0.6, "test": 0.1}
+        ways = [replace(one, **own) for one, own in zip(found.ways, figures, strict=True)]
+        told: Ensembles = replace(found, ways=ways)
+        assert told.chosen.scheme == way.scheme == as_json(told)["chosen"]
