@@ -305,7 +305,8 @@ def tables(found: Ensembles) -> list[Table]:
     ]
     note = (
         "Weights: greedy and equal ones sum to 1 and average probabilities, stacked ones weigh log probabilities. "
-        "Alone: the member's out-of-fold figure. Without: that of greedy weights when it is left out (of equal ones, where it has all weight). "
+        "Alone: the member's out-of-fold figure. Without: that of greedy weights when it is left out; where it has all "
+        "of it, that of the others alike. "
         "Log loss (nats), Brier score, calibration error (percent): of probabilities of test documents, by "
         f"{CALIBRATED_BY}, out of fold."
     )
