@@ -184,11 +184,11 @@ def test_a_sentence_says_who_beats_tfidf_at_which_budgets() -> None:
     }
     assert clear == expected
     assert verdicts(rows)[1] == (
-        "d, beside tfidf: ahead early (10 to 20 labels), now and then (10 labels, 1,000 labels); behind early (2,000 "
+        "d, beside tfidf, ahead: early (10 to 20 labels), now and then (10 labels, 1,000 labels); behind: early (2,000 "
         "labels), never (10 to 2,000 labels). 12 paired t tests over draws, Holm-corrected together."
     )
     alike = [row | {"metrics": {"accuracy": base[row["labels"]["draw"]]}} for row in rows]
-    assert "beside tfidf: no method is ahead or behind at any budget. 12 paired" in verdicts(alike)[1]
+    assert "beside tfidf, no method is ahead or behind at any budget. 12 paired" in verdicts(alike)[1]
 
 
 @pytest.mark.parametrize(

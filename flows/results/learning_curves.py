@@ -152,12 +152,12 @@ def _beside_baseline(runs: Mapping[int, Figures]) -> list[str]:
             won[difference > 0].setdefault(method, []).append(budget)
     tested = list(dict.fromkeys(budget for _, budget, *_ in tests))
     said = [
-        f"{how} {', '.join(f'{method} ({_ranges(own, tested)})' for method, own in found.items())}"
+        f"{how}: {', '.join(f'{method} ({_ranges(own, tested)})' for method, own in found.items())}"
         for how, found in (("ahead", won[True]), ("behind", won[False]))
         if found
     ]
     result = "; ".join(said) or "no method is ahead or behind at any budget"
-    return [f"beside {baseline}: {result}. {len(tests)} paired t tests over draws, Holm-corrected together."]
+    return [f"beside {baseline}, {result}. {len(tests)} paired t tests over draws, Holm-corrected together."]
 
 
 def _ranges(own: Sequence[int], tested: Sequence[int]) -> str:
