@@ -8,6 +8,7 @@ from sklearn.metrics import f1_score
 
 from textbench.evaluation.probes.thresholds import (
     MANY_TIMES,
+    MOST_LOST,
     PRIORS,
     best_thresholds,
     thresholds_that_pay,
@@ -73,7 +74,7 @@ def test_a_rare_label_that_cannot_be_told_is_not_given_to_hundreds() -> None:
 
 
 def which_pays(scores: np.ndarray, positive: np.ndarray, folds: np.ndarray) -> int | None:
-    """The first prior by whose thresholds folds are decided no worse than at 0, by scikit-learn's F1 and loops."""
+    """The first prior by whose thresholds folds are decided hardly worse than at 0, by scikit-learn's F1 and loops."""
     occur = positive.any(axis=0)
 
     def figures(decided: np.ndarray) -> tuple[float, float]:
@@ -87,12 +88,13 @@ def which_pays(scores: np.ndarray, positive: np.ndarray, folds: np.ndarray) -> i
             others = folds != folds[document]
             cuts = best_thresholds(scores[others], positive[others], prior)
             decided[document] = scores[document] > cuts
-        if all(np.array(figures(decided)) >= np.array(figures(scores > 0)) - 1e-12):
+        micro, macro = np.subtract(figures(decided), figures(scores > 0))
+        if micro >= -MOST_LOST - 1e-12 and macro >= -1e-12:
             return prior
     return None
 
 
-def test_the_smallest_prior_that_costs_nothing_out_of_fold_is_taken() -> None:
+def test_the_smallest_prior_that_pays_out_of_fold_is_taken() -> None:
     seen = set()
     for seed in range(40):
         rng = np.random.default_rng(seed)
