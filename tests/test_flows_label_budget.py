@@ -115,6 +115,9 @@ def test_points_are_means_with_students_interval() -> None:
     mean, half = mean_interval([0.5, 0.6, 0.8])
     assert (point.mean, point.low, point.high) == (mean, mean - half, mean + half)
     assert math.isclose(half, 4.302652729749 * 0.1527525231652 / math.sqrt(3))
+    alike = [row | {"metrics": {"accuracy": 0.9730470534490635}} for row in rows * 4]
+    (curve,) = summarise(alike)
+    assert curve.points[0].low == curve.points[0].high
 
 
 def test_the_verdict_is_of_paired_tests_over_the_draws() -> None:
