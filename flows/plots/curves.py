@@ -1,5 +1,7 @@
-"""Label-budget curves as a picture: a line a method, its 95 % band, and its name at its end."""
+"""Label-budget curves as a picture: a line a method, its 95 % band, and its name at its end or below."""
 
+import math
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,10 @@ from textbench.flows.results.method_names import explained
 from textbench.flows.results.metric_names import heading, scale, unit
 from textbench.tasks import InputError
 
-GAP = 0.045  # least distance of two names at the ends of lines, as a share of the axis
+GAP = 0.06  # least distance of two names at the ends of lines, as a share of the axis
+LONG = 16  # characters of a name that there is no room for beside its line
+MOST_TIMES = 20  # that the largest budget is of the smallest, for a linear axis
+ONE_LINE = 54  # characters below a picture
 
 
 def draw(curves: Sequence[Curve], path: Path) -> None:
@@ -21,7 +26,7 @@ def draw(curves: Sequence[Curve], path: Path) -> None:
     if not curves:
         raise InputError("no cell of the curves is finished; there is nothing to draw")
     first = curves[0]
-    with style.canvas(4.5, style.WIDE) as (figure, axis):
+    with style.canvas(4.5 + height_of_legend(curves), style.WIDE) as (figure, axis):
         draw_curves(axis, curves)
         label = f"{heading(first.metric)}, {unit(first.metric)} (95 % band, {first.n_draws} draws)"
         axis.set_ylabel(label)
@@ -30,7 +35,11 @@ def draw(curves: Sequence[Curve], path: Path) -> None:
 
 
 def draw_curves(axis: Any, found: Sequence[Curve]) -> None:
-    """Draw curves of one metric into axes: lines that differ in colour and mark, bands, and names at their ends."""
+    """Draw curves of one metric into axes: lines that differ in colour, mark and dashes, bands, and names.
+
+    These stand at the ends of lines, or where one is long in a legend below the figure. Budgets that grow far are
+    evenly apart on a logarithmic scale.
+    """
     metric = found[0].metric
     factor = scale(metric)
     for place, curve in enumerate(found):
@@ -40,28 +49,48 @@ def draw_curves(axis: Any, found: Sequence[Curve]) -> None:
         mean, low, high = (
             [factor * getattr(point, name) for point in curve.points] for name in ("mean", "low", "high")
         )
-        axis.plot(budgets, mean, color=colour, marker=mark, ms=4, clip_on=False)
+        dashes = "-" if place < len(style.COLOURS) else "--"
+        label = style.shortened(curve.label)
+        axis.plot(budgets, mean, dashes, color=colour, marker=mark, ms=4, clip_on=False, label=label)
         axis.fill_between(budgets, low, high, color=colour, alpha=0.15, linewidth=0)
     low, high = axis.get_ylim()
     most = 101.0 if factor == 100 else high
     axis.set_ylim(max(low, 0.0), min(high, most))  # two draws have an interval wider than all there is
-    _name_lines(axis, found)
-    said = explained(curve.label for curve in found)
-    axis.set_xlabel("labelled training documents" + said.replace(" ", "\n", 1))
+    budgets = sorted({point.budget for curve in found for point in curve.points})
+    if budgets[-1] >= MOST_TIMES * budgets[0]:
+        axis.set_xscale("log")
+        axis.set_xticks(budgets, [f"{budget:,}" for budget in budgets])
+        axis.minorticks_off()
+    if height_of_legend(found):
+        axis.figure.legend(loc="outside lower center", ncols=2, fontsize=8, frameon=False)
+    else:
+        _name_lines(axis, found)
+    said = explained(curve.label for curve in found).strip()
+    axis.set_xlabel("\n".join(["labelled training documents", *textwrap.wrap(said, ONE_LINE)]))
     axis.set_ylabel(f"{heading(metric)}, {unit(metric)}")
 
 
+def height_of_legend(found: Sequence[Curve]) -> float:
+    """Return the inches of a legend below the figure; 0 where every name has room at the end of its line."""
+    return 0.16 * math.ceil(len(found) / 2) if any(len(curve.label) > LONG for curve in found) else 0.0
+
+
 def _name_lines(axis: Any, found: Sequence[Curve]) -> None:
-    """Write each method's name beside the end of its line, moved apart where ends are close."""
+    """Write each method's name beside the end of its line, moved apart where ends are close, within the axes."""
     low, high = axis.get_ylim()
-    factor, height = scale(found[0].metric), -float("inf")
-    for place, curve in sorted(enumerate(found), key=lambda item: item[1].points[-1].mean):
+    factor, gap = scale(found[0].metric), GAP * (high - low)
+    ordered = sorted(enumerate(found), key=lambda item: item[1].points[-1].mean)
+    heights: list[float] = []
+    for _, curve in ordered:
+        heights.append(max([factor * curve.points[-1].mean, *(height + gap for height in heights[-1:])]))
+    ceiling = high
+    for (place, curve), height in zip(ordered[::-1], heights[::-1], strict=True):
+        at, ceiling = min(height, ceiling), min(height, ceiling) - gap
         end = curve.points[-1]
-        height = max(factor * end.mean, height + GAP * (high - low))
         axis.annotate(
             style.shortened(curve.label),
             (end.budget, factor * end.mean),
-            xytext=(1.01, height),
+            xytext=(1.01, at),
             textcoords=axis.get_yaxis_transform(),
             color=style.COLOURS[place % len(style.COLOURS)],
             va="center",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from textbench.evaluation.claims.verdicts import KINDS
 from textbench.flows.plots import style
 from textbench.flows.plots.costs import draw_costs, front
-from textbench.flows.plots.curves import draw_curves
+from textbench.flows.plots.curves import draw_curves, height_of_legend
 from textbench.flows.plots.leaderboard import MethodMark, draw_methods
 from textbench.flows.plots.published import Held, draw_held
 from textbench.flows.plots.ranks import draw_ranks
@@ -110,8 +110,8 @@ def cost(board: Board, kind: str) -> Figure | None:
 
 
 def curves(found: Sequence[Curve], name: str, title: str) -> Figure:
-    """Draw the label-budget curves of a data set: a line a method, its 95 % band, its name at its end."""
-    with style.canvas(3.4) as (figure, axis):
+    """Draw the label-budget curves of a data set: a line a method, its 95 % band, its name at its end or below."""
+    with style.canvas(3.4 + height_of_legend(found)) as (figure, axis):
         draw_curves(axis, found)
         metric = found[0].metric
         words = "; ".join(

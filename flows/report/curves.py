@@ -9,7 +9,7 @@ from textbench.flows.results.metric_names import heading, scale, unit
 from textbench.flows.tables.table import LOCAL, NOTHING, Datum, Table, slug
 from textbench.tasks.words import counted
 
-LINES = 10  # that a figure of curves can tell apart
+LINES = 12  # that a figure of curves can tell apart
 
 
 def groups(budgets: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], list[dict[str, Any]]]:
