@@ -132,3 +132,36 @@ def test_no_mark_is_cut_at_an_end_of_the_axes(drawn: list[Any], tmp_path: Path) 
         ]
     for axis in (drawn[0], drawn[2]):
         assert axis.get_ylim() == (1.5, -0.5)
+
+
+def test_names_of_curves_stand_within_the_picture(drawn: list[Any]) -> None:
+    """Ten that end in one place: at the ends of lines, apart and not above the axes; a long one moves all below."""
+
+    def ending_together(names: Sequence[str]) -> list[Curve]:
+        points = [BudgetPoint(budget, mean, mean, mean) for budget, mean in ((10, 0.5), (100, 0.99))]
+        return [Curve("d", name, "accuracy", 5, points) for name in names]
+
+    names = [f"m{number}" for number in range(10)]
+    charts.curves(ending_together(names), "fig-x", "made")
+    axis = drawn.pop()
+    heights = sorted(text.xyann[1] for text in axis.texts)
+    low, high = axis.get_ylim()
+    assert [text.get_text() for text in axis.texts] == names[::-1]
+    assert heights[-1] <= high
+    assert np.diff(heights).min() >= 0.99 * curves_plot.GAP * (high - low)
+    assert axis.get_xscale() == "linear"
+    charts.curves(ending_together([*names, "ensemble(tfidf, nb-svm, lsi)"]), "fig-x", "made")
+    axis = drawn.pop()
+    (legend,) = axis.figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == [*names, "ensemble(tfidf, nb-svm, lsi)"]
+    assert list(axis.texts) == []
+    looks = {(line.get_color(), line.get_marker(), line.get_linestyle()) for line in axis.lines}
+    assert len(looks) == 11
+
+
+def test_budgets_that_grow_far_are_on_a_logarithmic_scale(drawn: list[Any]) -> None:
+    points = [BudgetPoint(budget, 0.5, 0.4, 0.6) for budget in (16, 130, 25_000)]
+    charts.curves([Curve("d", "a", "accuracy", 5, points)], "fig-x", "made")
+    axis = drawn.pop()
+    assert axis.get_xscale() == "log"
+    assert [text.get_text() for text in axis.get_xticklabels()] == ["16", "130", "25,000"]
