@@ -39,11 +39,8 @@ def test_a_row_whose_method_or_settings_are_not_known_is_not_judged_by_its_figur
     ]
     assert {claim.method for claim in doubted} >= {"NTSG-1", "LTSG", "WTM", "TV+MeanWV", "TWE-1", "LDA"}
     assert [claim.id for claim in doubted if not claim.unstated] == []
-    reported = (
-        "w2v-LDA",
-        "lda2vec",
-        "MvTM",
-    )  # "reported results", in SCDV's words, whose source is not known
+    # "Reported results", in SCDV's words, whose source is not known.
+    reported = ("w2v-LDA", "lda2vec", "MvTM")
     assert all(c.unstated for c in read_claims() if (c.place, c.method in reported) == ("table-1", True))
 
 

@@ -65,9 +65,8 @@ def summarise(rows: Sequence[Mapping[str, Any]], metric: str | None = None) -> l
 
 def _point(budget: int, values: Sequence[float]) -> BudgetPoint:
     mean, half = mean_interval(values)
-    half = (
-        0.0 if half != half or len(set(values)) == 1 else half
-    )  # equal ones may differ from their mean by rounding
+    # Equal figures may differ from their mean by rounding.
+    half = 0.0 if half != half or len(set(values)) == 1 else half
     return BudgetPoint(budget, mean, mean - half, mean + half)
 
 
