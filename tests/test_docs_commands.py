@@ -25,6 +25,7 @@ STAND_INS = {"my-dataset": "r8", "20ng": "r8", "FOLDER": "small-model"}
 # Hours on one machine.
 PLANNED = {
     "textbench run scdv",
+    "textbench run dcot --part grid",
     "textbench run -d r8 -m tfidf -m sentence",
     "textbench run -d r8 -m 'join(tfidf, sentence)'",
     "textbench run -d r52 -m tfidf -m lsi --seeds 5",
