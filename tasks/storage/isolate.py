@@ -30,20 +30,7 @@ from typing import Any
 from textbench.tasks import InputError
 from textbench.tasks.storage import cluster, tracebacks
 
-PRELOAD = [
-    "numba",
-    "numpy",
-    "optuna.distributions",
-    "scipy.sparse",
-    "pyarrow.dataset",
-    "pyarrow.parquet",
-    "sklearn.decomposition",
-    "sklearn.feature_extraction.text",
-    "sklearn.metrics",
-    "sklearn.model_selection",
-    "sklearn.svm",
-    "threadpoolctl",
-]
+PRELOAD = "textbench.tasks.storage.preloaded"
 POLL_SECONDS = 0.05
 JOBS = "TEXTBENCH_JOBS"
 MESSAGE_LENGTH = 1000
@@ -64,7 +51,7 @@ class CellError(RuntimeError):
 def _context() -> multiprocessing.context.ForkServerContext:
     context = multiprocessing.get_context("forkserver")
     # What a cluster's worker has loaded, those of its computations need that spread.
-    context.set_forkserver_preload([*PRELOAD, *sys.modules.keys() & {"distributed"}])
+    context.set_forkserver_preload([PRELOAD, *sys.modules.keys() & {"distributed"}])
     return context
 
 
