@@ -226,3 +226,29 @@ def test_how_much_is_said(voice: Voice, said: list[str], is_terminal: bool) -> N
     assert not any(line.endswith("waits") for line in lines)
     if voice == "quiet":
         assert [line for line in lines if line] == said
+
+
+def test_an_ensemble_shows_each_member_under_way_and_waits_only_when_none_is() -> None:
+    names = ("01 tune", "02 tune", "02 evaluate", "evaluate")
+    references = {name: Reference(name, "tests.plumbing:make_numbers", {"n": 1}) for name in names}
+    request = Request(["r8"], ["ensemble(tfidf, lsi)"], [1])
+    one = Cell("r8", "ensemble(tfidf, lsi)", "honest", 1, 0, references, "linear-svm", request)
+
+    def over(stage: str) -> None:
+        steps.debug("%s", stage, extra={"cell": one.key, "stage": stage, "waits": "waits"})
+
+    with Progress([one], as_json=False, console=Console(file=io.StringIO())) as made:
+        start(one, "01 tune")
+        start(one, "02 tune")
+        assert shown(made, 80)[1:] == [f"{stage}: {one.label}" for stage in ("01 tune", "02 tune")]
+        over("02 tune")
+        start(one, "02 evaluate")
+        assert shown(made, 80)[1:] == [f"{stage}: {one.label}" for stage in ("01 tune", "02 evaluate")]
+        over("01 tune")
+        assert shown(made, 80)[1:] == [f"02 evaluate: {one.label}"]
+        over("02 evaluate")
+        assert shown(made, 80)[1:] == [f"waits: {one.label}"]
+        start(one, "evaluate")
+        assert shown(made, 80)[1:] == [f"evaluate: {one.label}"]
+        end(one)
+        assert shown(made, 80)[1:] == []

@@ -196,6 +196,53 @@ def test_features_are_made_only_where_something_is_made_from_them() -> None:
     assert "02 featurize" in started and "01 featurize" not in started
 
 
+def test_members_of_an_ensemble_go_side_by_side_and_it_waits_for_all_of_them() -> None:
+    cell = features_cell(0, members=3)
+    agenda = Scheduler([cell], lambda _: False)
+    first = agenda.take(may_read=True, may_compute=True)
+    assert first is not None and first[1] == "ingest"
+    assert agenda.take(may_read=True, may_compute=True) is None
+    agenda.settle(first[2].key, None)
+    running = [agenda.take(may_read=True, may_compute=True) for _ in range(4)]
+    assert [step and step[1] for step in running] == ["01 featurize", "02 featurize", "03 featurize", None]
+    # A member that began comes before those that did not, and its own stages follow one another.
+    agenda.settle(cell.references["02 featurize"].key, None)
+    agenda.settle(cell.references["01 featurize"].key, None)
+    started = [step[1] for _ in range(3) if (step := agenda.take(may_read=True, may_compute=True))]
+    assert started == ["01 tune", "02 tune"]
+    for name in ("01 tune", "02 tune", "03 featurize"):
+        agenda.settle(cell.references[name].key, None)
+    left = []
+    while step := agenda.take(may_read=True, may_compute=True):
+        left.append(step[1])
+        agenda.settle(step[2].key, None)
+    assert left == ["01 evaluate", "02 evaluate", "03 tune", "03 evaluate", "evaluate"]
+    assert list(agenda.over) == [(cell, None)]
+
+
+def test_a_member_that_fails_ends_its_ensemble_and_nothing_is_made_for_it_alone() -> None:
+    ensemble, other = features_cell(0, members=3), features_cell(1)
+    shared = {name: ensemble.references[f"03 {name}"] for name in ("featurize", "tune", "evaluate")}
+    alone = BaseCell("d", "m", "honest", 2, 0, {"ingest": ensemble.references["ingest"]} | shared)
+    agenda = Scheduler([ensemble, other, alone], lambda _: False)
+    first = agenda.take(may_read=True, may_compute=True)
+    assert first is not None
+    agenda.settle(first[2].key, None)
+    running = [agenda.take(may_read=True, may_compute=True) for _ in range(2)]
+    assert [step and step[1] for step in running] == ["01 featurize", "02 featurize"]
+    agenda.settle(ensemble.references["02 featurize"].key, "02 failed")
+    assert agenda.over.popleft() == (ensemble, "02 failed")
+    # What is under way goes on for nobody; what another cell needs too comes in its turn.
+    agenda.settle(ensemble.references["01 featurize"].key, None)
+    started = []
+    while step := agenda.take(may_read=True, may_compute=True):
+        started.append((step[0].seed, step[2].stage))
+        agenda.settle(step[2].key, None)
+    stages = ("featurize", "tune", "evaluate")
+    assert started == [(1, stage) for stage in stages] + [(2, stage) for stage in stages]
+    assert list(agenda.over) == [(other, None), (alone, None)]
+
+
 class Counted(Mapping[str, Reference]):
     """References that count how often they are gone through."""
 

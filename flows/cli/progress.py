@@ -30,11 +30,15 @@ LOGGERS = {"textbench": logging.INFO, "textbench.steps": logging.DEBUG}
 
 @dataclass
 class Step:
-    """Where a cell is: its stage, since when (seconds of a monotonic clock), and what it waits for, if it does."""
+    """Where a cell is: its stage, since when (seconds of a monotonic clock), and what it waits for, if it does.
+
+    A stage that is over waits for the cell's next one to start.
+    """
 
     stage: str
     since: float
     waits: str = ""
+    is_over: bool = False
 
 
 class Progress(logging.Handler):
@@ -58,7 +62,7 @@ class Progress(logging.Handler):
         self._console = console or Console(stderr=True)
         self._voice = VOICE.get()
         self.is_closed = False
-        self._steps: dict[str, Step] = {}
+        self._steps: dict[str, dict[str, Step]] = {}  # by cell and stage
         self._said = ""
         self._begun = time.monotonic()
         self._forecast = Forecast({key: (expected or {}).get(key) for key in self._cells})
@@ -99,7 +103,8 @@ class Progress(logging.Handler):
             self._end(cell, record)
         else:
             waits = getattr(record, "waits", "")
-            self._steps[cell] = Step(record.stage, time.monotonic(), waits)  # type: ignore[attr-defined]
+            of_cell = self._steps.setdefault(cell, {})
+            of_cell[record.stage] = Step(record.stage, time.monotonic(), waits, bool(waits))  # type: ignore[attr-defined]
             self._forecast.begin(cell)
             if self._voice == "verbose" and not waits:
                 self._print(f"{self._cells[cell].label}: {record.stage}")  # type: ignore[attr-defined]
@@ -109,9 +114,10 @@ class Progress(logging.Handler):
 
     def _wait(self, artifact: str, waits: str) -> None:
         """Note what the cell in whose stage an artifact is made waits for; nothing where it goes on."""
-        for key, step in self._steps.items():
-            if self._cells[key].references[step.stage].key == artifact:
-                step.waits = waits
+        for cell, steps in self._steps.copy().items():
+            for step in steps.copy().values():
+                if self._cells[cell].references[step.stage].key == artifact and not step.is_over:
+                    step.waits = waits
 
     def _end(self, cell: str, record: logging.LogRecord) -> None:
         row: dict[str, Any] = record.row  # type: ignore[attr-defined]
@@ -143,12 +149,18 @@ class Progress(logging.Handler):
 
     def _lines(self) -> list[str]:
         """Return a line for each cell under way, what runs before what waits, then how many more there are."""
-        steps = sorted(self._steps.copy().items(), key=lambda item: bool(item[1].waits))
-        lines = [f"{step.waits or step.stage}: {self._cells[key].label}" for key, step in steps]
+        shown = [(cell, step) for cell, steps in self._steps.copy().items() for step in _shown(steps.copy())]
+        shown.sort(key=lambda item: bool(item[1].waits))
+        lines = [f"{step.waits or step.stage}: {self._cells[cell].label}" for cell, step in shown]
         more = len(lines) - MOST_LINES
         if more > 0:
             lines = [*lines[:MOST_LINES], f"and {more} more under way"]
         return lines or [self._said] * bool(self._said)
+
+
+def _shown(steps: Mapping[str, Step]) -> list[Step]:
+    """Return a cell's stages that are under way, several where an ensemble's members are made; else its last one."""
+    return [step for step in steps.values() if not step.is_over] or list(steps.values())[-1:]
 
 
 def _clock(seconds: float) -> str:

@@ -20,6 +20,9 @@ class Scheduler(Generic[AnyCell]):
     once a stage, or once more for each earlier cell that comes to need it later. Whatever ends wakes only the cells
     that waited for it, so that n cells take time in n log n.
 
+    A cell's stages come one after another, but the members of an ensemble side by side: those of a member follow one
+    another, and what the ensemble makes itself waits for all of them.
+
     Features are made where something that is missing is made from them: a cell that is finished needs none
     (`flows.run.features`).
     """
@@ -30,13 +33,14 @@ class Scheduler(Generic[AnyCell]):
         self._outcome: dict[str, str | None] = {}
         self._had: dict[str, bool] = {}  # by the key of what is made from features: whether it was stored
         self._started: set[str] = set()
-        # By the key of a stage that is not settled: the stage, and the cells that need it next, the first one first.
-        self._steps: dict[str, tuple[str, Reference]] = {}
-        self._waiting: dict[str, list[int]] = {}
-        # Stages to start, as heaps of (cell, key): nobody has looked whether they are stored; they are; they are not.
-        self._unseen: list[tuple[int, str]] = []
-        self._stored: list[tuple[int, str]] = []
-        self._missing: list[tuple[int, str]] = []
+        # By the key of a stage that is not settled: the first cell that needs it next, the stage, and all such cells.
+        self._steps: dict[str, tuple[int, str, Reference]] = {}
+        self._waiting: dict[str, set[int]] = {}
+        # Stages to start, as heaps of (cell, name, key), so that a member that began comes before those that did not:
+        # nobody has looked whether they are stored; they are; they are not.
+        self._unseen: list[tuple[int, str, str]] = []
+        self._stored: list[tuple[int, str, str]] = []
+        self._missing: list[tuple[int, str, str]] = []
         self._advance(range(len(cells)))
 
     @property
@@ -52,10 +56,10 @@ class Scheduler(Generic[AnyCell]):
         self._look(may_read, may_compute)
         for heap, is_allowed in ((self._stored, may_read), (self._missing, may_compute)):
             while is_allowed and heap:
-                position, key = heappop(heap)
-                if self._is_open(key):
+                position, _, key = heappop(heap)
+                if self._is_open(position, key):
                     self._started.add(key)
-                    return self._cells[position], *self._steps[key], heap is self._stored
+                    return self._cells[position], *self._steps[key][1:], heap is self._stored
         return None
 
     def settle(self, key: str, error: str | None) -> None:
@@ -71,37 +75,65 @@ class Scheduler(Generic[AnyCell]):
             (may_read and not self._stored)
             or (may_compute and (not self._missing or self._unseen[0] < self._missing[0]))
         ):
-            position, key = heappop(self._unseen)
-            if self._is_open(key):
-                is_stored = self._has(self._steps[key][1])
-                heappush(self._stored if is_stored else self._missing, (position, key))
+            position, stage, key = heappop(self._unseen)
+            if self._is_open(position, key):
+                is_stored = self._has(self._steps[key][2])
+                heappush(self._stored if is_stored else self._missing, (position, stage, key))
 
-    def _is_open(self, key: str) -> bool:
-        return key in self._waiting and key not in self._started
+    def _is_open(self, position: int, key: str) -> bool:
+        return position in self._waiting.get(key, ()) and key not in self._started
 
     def _advance(self, positions: Iterable[int]) -> None:
-        """Let cells wait for the first of their stages that has not succeeded, or be over."""
+        """Let cells wait for those of their stages that come next, or be over."""
         for position in positions:
             cell = self._cells[position]
-            step = self._next(cell)
-            if step is None or step[1].key in self._outcome:
-                self.over.append((cell, step and self._outcome[step[1].key]))
+            steps = self._next(cell)
+            failed = [reference.key for _, reference in steps if reference.key in self._outcome]
+            if failed or not steps:
+                self.over.append((cell, self._outcome[failed[0]] if failed else None))
+                if failed:
+                    self._leave(position)
                 continue
-            key = step[1].key
-            waiting = self._waiting.setdefault(key, [])
-            is_first = not waiting or position < waiting[0]
-            waiting.insert(0 if is_first else len(waiting), position)
-            if is_first:
-                self._steps[key] = step
-                heappush(self._unseen, (position, key))
+            for stage, reference in steps:
+                waiting = self._waiting.setdefault(reference.key, set())
+                if position not in waiting:
+                    is_first = not waiting or position < self._steps[reference.key][0]
+                    waiting.add(position)
+                    if is_first:
+                        self._bring(position, stage, reference)
 
-    def _next(self, cell: AnyCell) -> tuple[str, Reference] | None:
-        """Return the first stage of a cell that has not succeeded and that it needs."""
+    def _bring(self, position: int, stage: str, reference: Reference) -> None:
+        """Put a stage on the agenda at the place of the first cell that needs it next."""
+        self._steps[reference.key] = (position, stage, reference)
+        heappush(self._unseen, (position, stage, reference.key))
+
+    def _leave(self, position: int) -> None:
+        """Let a cell that is over no longer wait: where a member failed, others of its may still be on their way."""
+        for reference in self._cells[position].references.values():
+            waiting = self._waiting.get(reference.key, set())
+            if position not in waiting:
+                continue
+            waiting.remove(position)
+            if waiting:
+                self._bring(min(waiting), *self._steps[reference.key][1:])
+            elif reference.key not in self._started:
+                del self._waiting[reference.key], self._steps[reference.key]
+
+    def _next(self, cell: AnyCell) -> list[tuple[str, Reference]]:
+        """Return the stages of a cell that have not succeeded, that it needs, and that wait for no other of its own."""
+        found: dict[str, tuple[str, Reference]] = {}  # by member, "" for the cell itself
         for stage, reference in cell.references.items():
+            member = stage.rpartition(" ")[0]
+            if found and (not member or "" in found):
+                break
             is_done = self._outcome.get(reference.key, "to do") is None
-            if not is_done and (reference.stage != FEATURES or self._is_read(cell, stage)):
-                return stage, reference
-        return None
+            if (
+                member not in found
+                and not is_done
+                and (reference.stage != FEATURES or self._is_read(cell, stage))
+            ):
+                found[member] = (stage, reference)
+        return list(found.values())
 
     def _is_read(self, cell: AnyCell, features: str) -> bool:
         """Tell whether something that a cell, or its member, makes after these features is missing."""

@@ -5,6 +5,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from textbench.flows.plan.base_cell import plain_stage
 from textbench.flows.plan.cell import Cell, plan
 from textbench.flows.plan.request import BenchmarkRequest
 from textbench.flows.results import calibrated
@@ -38,7 +39,14 @@ def run_sweep(
         memory_limit=request.memory_limit,
         warm=request.timed,
     )
-    n_missing = len({cell.key for cell in cells if not store.has(cell.references["evaluate"])})
+    # An ensemble's members are made side by side, as cells are.
+    results = {
+        reference.key: reference
+        for cell in cells
+        for stage, reference in cell.references.items()
+        if plain_stage(stage) == "evaluate"
+    }
+    n_missing = sum(not store.has(reference) for reference in results.values())
     if not request.timed and n_missing:
         store = replace(store, workers=max(1, runner.n_workers // n_missing))
     remove_leftovers(store.root)
