@@ -4,23 +4,28 @@ Source: C. Coltekin and T. Rama, "Tubingen-Oslo at SemEval-2018 task 2: SVMs per
 prediction", SemEval 2018, section 3.1 (both kinds in one vector, for a linear SVM).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils.validation import check_is_fitted
 
 from textbench.featurizers import _characters
 from textbench.featurizers._learned import LearnedArrays
 from textbench.featurizers._parameters import check_parameters
-from textbench.featurizers._texts import checked_texts
+from textbench.featurizers._texts import checked_texts, titles
 
 INPUT = "texts"
-ACCEPTS = {"max_words": "[1, inf)", "max_characters": "[1, inf)", "min_df": "[1, inf)"}
+ACCEPTS = {
+    "max_words": "[1, inf)",
+    "max_characters": "[0, inf)",
+    "min_df": "[1, inf)",
+    "title_weight": "[1, inf)",
+}
 SEARCH_SPACE: dict[str, BaseDistribution] = {
     "max_words": IntDistribution(1, 3),
     "max_characters": IntDistribution(3, 6),
@@ -34,7 +39,12 @@ class WordsAndCharacters(LearnedArrays, TransformerMixin, BaseEstimator):
 
     Neighbouring ones: character n-grams lie within what stands between blanks, with a blank at either end, and runs of
     punctuation are words. N-grams of fewer than `min_df` training documents are left out. `lowercase`: whether texts
-    are. Each kind is of unit length by itself, then both together.
+    are. Each kind is of unit length by itself, then both together; with `max_characters` 0 it is words alone.
+
+    What is in a text's title counts `title_weight` times: in what follows "Subject:" in the head of a message, else in
+    the first of several lines. Out of fold, on training documents, with words alone, 8 for 1 gains 1.6 points of
+    accuracy on 20 Newsgroups (folds that part no thread of replies), 0.8 of micro-F1 and 2.5 of macro-F1 on Reuters-90;
+    it loses 0.9 on 20 Newsgroups without heads, where a first line is no title.
 
     X: a list of strings. Features: sparse csr float32, (n_documents, n_grams), words first; a text without a known
     n-gram is zero. `words_`, `characters_`: the n-grams, sorted; `word_idf_`, `character_idf_`: theirs, float64. Raises
@@ -46,12 +56,19 @@ class WordsAndCharacters(LearnedArrays, TransformerMixin, BaseEstimator):
     learned = ("words_", "word_idf_", "characters_", "character_idf_")
 
     def __init__(
-        self, *, max_words: int = 2, max_characters: int = 5, min_df: int = 2, lowercase: bool = True
+        self,
+        *,
+        max_words: int = 2,
+        max_characters: int = 5,
+        min_df: int = 2,
+        lowercase: bool = True,
+        title_weight: float = 1,
     ) -> None:
         self.max_words = max_words
         self.max_characters = max_characters
         self.min_df = min_df
         self.lowercase = lowercase
+        self.title_weight = title_weight
 
     def fit(self, X: Sequence[str], y: Any = None) -> Self:
         """Learn n-grams of both kinds and their idf from X, a list of strings."""
@@ -63,25 +80,31 @@ class WordsAndCharacters(LearnedArrays, TransformerMixin, BaseEstimator):
         check_parameters(self, ACCEPTS)
         texts = checked_texts(X)
         words = self._words(min_df=self.min_df)
-        of_words = words.fit_transform(texts)
-        self.words_, self.word_idf_ = words.get_feature_names_out().tolist(), words.idf_
-        self.characters_, counts = _characters.learn(
-            texts, (1, self.max_characters), self.min_df, lowercase=self.lowercase
-        )
+        counts = self._with_titles(words.fit_transform(texts), words.transform, texts)
         weigher = _characters.weigher().fit(counts)
-        self.character_idf_ = weigher.idf_
-        return _beside([of_words, weigher.transform(counts)])
+        self.words_, self.word_idf_ = words.get_feature_names_out().tolist(), weigher.idf_
+        blocks = [weigher.transform(counts)]
+        self.characters_: list[str] = []
+        self.character_idf_ = np.zeros(0)
+        if self.max_characters:
+            self.characters_, counts = _characters.learn(
+                texts, (1, self.max_characters), self.min_df, lowercase=self.lowercase
+            )
+            counts = self._with_titles(counts, self._count_characters, texts)
+            weigher = _characters.weigher().fit(counts)
+            self.character_idf_ = weigher.idf_
+            blocks.append(weigher.transform(counts))
+        return _beside(blocks)
 
     def transform(self, X: Sequence[str]) -> sp.csr_matrix:
         """Return the weights: csr float32, (n_documents, n_grams)."""
         check_is_fitted(self)
         texts = checked_texts(X)
-        words = self._words(vocabulary=self.words_)
-        words.idf_ = self.word_idf_
-        counts = _characters.count(
-            texts, self.characters_, (1, self.max_characters), lowercase=self.lowercase
-        )
-        return _beside([words.transform(texts), _characters.weigher(self.character_idf_).transform(counts)])
+        kinds = [(self._words(vocabulary=self.words_).transform, self.word_idf_)]
+        if self.max_characters:
+            kinds.append((self._count_characters, self.character_idf_))
+        counted = [(self._with_titles(count(texts), count, texts), idf) for count, idf in kinds]
+        return _beside([_characters.weigher(idf).transform(counts) for counts, idf in counted])
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the n-grams, with the kind before each."""
@@ -89,11 +112,21 @@ class WordsAndCharacters(LearnedArrays, TransformerMixin, BaseEstimator):
         kinds = {"word": self.words_, "characters": self.characters_}
         return np.array([f"{kind}: {gram}" for kind, grams in kinds.items() for gram in grams], dtype=object)
 
-    def _words(self, **params: Any) -> TfidfVectorizer:
+    def _words(self, **params: Any) -> CountVectorizer:
         lengths = (1, self.max_words)
-        return TfidfVectorizer(
-            token_pattern=WORD, ngram_range=lengths, lowercase=self.lowercase, sublinear_tf=True, **params
-        )
+        return CountVectorizer(token_pattern=WORD, ngram_range=lengths, lowercase=self.lowercase, **params)
+
+    def _count_characters(self, texts: Sequence[str]) -> sp.csr_matrix:
+        lengths = (1, self.max_characters)
+        return _characters.count(texts, self.characters_, lengths, lowercase=self.lowercase)
+
+    def _with_titles(
+        self, counts: sp.csr_matrix, count: Callable[[Sequence[str]], sp.csr_matrix], texts: Sequence[str]
+    ) -> sp.csr_matrix:
+        """Return the counts of texts in which what is in a title, counted already, counts more."""
+        if self.title_weight == 1:
+            return counts
+        return counts + (self.title_weight - 1) * count(titles(texts))
 
 
 def _beside(blocks: list[sp.csr_matrix]) -> sp.csr_matrix:

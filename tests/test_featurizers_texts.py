@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.utils.murmurhash import murmurhash3_32
 
+from textbench.featurizers._texts import titles
 from textbench.featurizers.char_ngrams import CharNgrams
 from textbench.featurizers.gzip_knn import CompressedNeighbours, compressed_size
 from textbench.featurizers.hashing import Hashing
@@ -39,6 +40,48 @@ def test_both_kinds_stand_side_by_side_with_the_same_weight() -> None:
     expected = np.hstack([first, characters.transform(TEXTS).toarray()]) / np.sqrt(2)
     np.testing.assert_allclose(method.transform(TEXTS).toarray(), expected, rtol=1e-5)
     assert list(method.get_feature_names_out()[: len(terms)]) == [f"word: {term}" for term in terms]
+
+
+MESSAGES = [
+    "From: a@b.c\nSubject: Re: Wing nuts\nLines: 2\n\nThe wing fell off.\nSubject: not this",
+    "subject: nuts\n  and bolts\nArticle-I.D.: x\n\nThe bolts",
+    "The wing\nSubject: of a bird",
+    "Note: the wing\nfell off",
+    "Subject: wing",
+    "one line",
+    "\nno title",
+    "",
+]
+TITLES = [" Re: Wing nuts", " nuts\n  and bolts", "The wing", "Note: the wing", " wing", "", "", ""]
+
+
+@pytest.mark.parametrize("characters", [0, 3])
+def test_what_is_in_a_title_counts_as_often_as_is_asked(characters: int) -> None:
+    assert titles(MESSAGES) == TITLES
+    plain = {"min_df": 1, "max_words": 2, "max_characters": characters}
+    method = WordsAndCharacters(**plain, title_weight=3).fit(MESSAGES)
+    counted = []
+    for text, title in zip(MESSAGES, TITLES, strict=True):
+        kinds = [
+            Counter(own + [f"{a} {b}" for a, b in pairwise(own)])
+            for own in (re.findall(WORD, part.lower()) for part in (text, title))
+        ]
+        counted.append(kinds[0] + kinds[1] + kinds[1])
+    terms, expected = weighed(counted)
+    found = method.transform(MESSAGES).toarray()[:, : len(terms)]
+    lengths = np.linalg.norm(found, axis=1, keepdims=True)
+    np.testing.assert_allclose(found / np.where(lengths, lengths, 1), expected, rtol=1e-5)
+    assert list(method.get_feature_names_out()[: len(terms)]) == [f"word: {term}" for term in terms]
+    if characters:
+        own = CharNgrams(min_n=1, max_n=characters, min_df=1)
+        thrice = [f"{text} {title} {title}" for text, title in zip(MESSAGES, TITLES, strict=True)]
+        own.fit(MESSAGES)
+        own.idf_ = method.character_idf_
+        rest = method.transform(MESSAGES).toarray()[:, len(terms) :] * np.sqrt(2)
+        np.testing.assert_allclose(rest, own.transform(thrice).toarray(), rtol=1e-5)
+    # Without a weight of its own a title is text like any other.
+    same = WordsAndCharacters(**plain, title_weight=1).fit_transform(MESSAGES)
+    assert (same != WordsAndCharacters(**plain).fit_transform(MESSAGES)).nnz == 0
 
 
 def test_words_are_at_the_columns_and_with_the_signs_of_their_hash() -> None:
