@@ -23,7 +23,6 @@ from textbench.tasks.tokens import TokenRule, encode
 PAPER, DATASET, METHOD = "dcot-2012", "reuters65", "dcot"
 GRID_LABELS = 1000  # of figure 3
 REFERENCES = ("counts", "tfidf")  # drawn beside the grid
-RELATED = ("msda", "sda")  # drawn in figure 4, where the paper has only its five methods
 # Figure 2 as printed: the empty document and those of one word, each with the terms made of it, the highest first.
 PRINTED_EMPTY = "year billion dlrs mln share market bank interest price debt"
 PRINTED = {
@@ -47,7 +46,7 @@ def exhibits(home: Path) -> list[Exhibit]:
         table_1(seconds),
         figure_2(home, seconds),
         figure_3(parts["grid"], curves),
-        figure_4(curves),
+        figure_4(curves, parts["autoencoders"]),
         beyond(parts["beyond"]),
     ]
     return [exhibit for exhibit in found if exhibit is not None]
@@ -191,26 +190,29 @@ def _aside(beside: Mapping[str, Sequence[float]], curves: Done) -> str:
     return f" Dashed: {' and '.join(beside)} with as many labels, over {draws}, tuned over {trials} settings."
 
 
-def figure_4(part: Done) -> Exhibit | None:
-    """The accuracy by labels of the paper's five methods and of its related work, with 95 % bands over draws."""
+def figure_4(part: Done, related: Done) -> Exhibit | None:
+    """The accuracy by labels of the paper's five methods, and of `related` work, with 95 % bands over draws."""
     if not part.found:
         return None
-    accuracies = _accuracies(part)
-    names = dict.fromkeys(method for method, _ in accuracies)
-    beside = [method for method in names if catalogue.parse_method(method)[0] in RELATED]
-    judged = [row for row in part.rows if row["method"] not in beside]
-    aside = f" Not in the paper, and not tested: {', '.join(beside)}." if beside else ""
+    own, others = _accuracies(part), _accuracies(related)
+    accuracies = own | others
+    beside = dict.fromkeys(method for method, _ in others)
+    aside = (
+        f" Not in the paper, and not tested: {', '.join(beside)}, over {_draws(others.values())}.{related.remarks}"
+        if beside
+        else ""
+    )
     rows = [[*place, *_summary(values)] for place, values in accuracies.items()]
     caption = (
-        f"Accuracy in percent by labelled training documents, the mean over {_draws(accuracies.values())} of labels; "
+        f"Accuracy in percent by labelled training documents, the mean over {_draws(own.values())} of labels; "
         "bands are 95 % intervals (Student t), none for one draw. Features are learnt on all training texts, and every "
         "method is tuned over "
         f"{part.part.request.trials} settings by cross-validation on the labels of the budget. "
-        f"{_sentences('figure-4')}{''.join(f' {line}' for line in verdicts(judged, 'accuracy'))}"
-        f"{aside}{part.remarks}"
+        f"{_sentences('figure-4')}{''.join(f' {line}' for line in verdicts(part.rows, 'accuracy'))}"
+        f"{part.remarks}{aside}"
     )
     header = ("method", "labels", "accuracy, percent", "from", "to", "draws")
-    draw = partial(drawings.curves, summarise(part.rows, "accuracy"))
+    draw = partial(drawings.curves, summarise([*part.rows, *related.rows], "accuracy"))
     return Exhibit("figure-4", "Figure 4: accuracy by labels", caption, header, rows, draw)
 
 
