@@ -127,6 +127,52 @@ def test_with_some_stages_stored_cells_end_as_they_must_and_each_stage_starts_on
     assert len(over) == len(cells)
 
 
+def made_ensembles(rng: np.random.Generator, n_cells: int) -> list[BaseCell]:
+    """Cells of a few members of a few stages each, which others may have too, between stages of their own."""
+    cells = []
+    for i in range(n_cells):
+        names = {"ingest": "ingest"}
+        for member in range(rng.integers(4)):
+            which = rng.integers(6)
+            names |= {
+                f"{member:02} {stage}": f"{stage} {which}" for stage in ("featurize", "tune", "evaluate")
+            }
+        names |= {"tune": f"tune of {i}", "evaluate": f"evaluate of {i}"}
+        references = {at: Reference("stage", "m:f", {"name": name}) for at, name in names.items()}
+        cells.append(BaseCell("d", "m", "honest", i, 0, references))
+    return cells
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_of_ensembles_each_stage_starts_once_after_those_it_needs_and_cells_end_as_they_must(
+    seed: int,
+) -> None:
+    rng = np.random.default_rng(seed)
+    cells = made_ensembles(rng, 12)
+    names = sorted({name_of(r) for cell in cells for r in cell.references.values()})
+    failing = {name for name in names if name != "ingest" and rng.random() < 0.08 * (seed % 2)}
+    rounds, over = by_agenda(cells, set(), failing, 3, rng)
+    started = [name for one in rounds for name in one]
+    assert len(set(started)) == len(started)
+    whole = set()
+    for cell in cells:
+        own = [name_of(r) for r in cell.references.values()]
+        failed = {f"{name} failed" for name in own if name in failing}
+        error = dict(over)[cell.seed]
+        assert error in failed if failed else error is None
+        if not failed:
+            whole |= {*own}
+            first = {stage: started.index(name_of(r)) for stage, r in cell.references.items()}
+            members = {stage.rpartition(" ")[0] for stage in first} - {""}
+            for member in members:
+                chain = [first[f"{member} {stage}"] for stage in ("featurize", "tune", "evaluate")]
+                assert first["ingest"] < chain[0] < chain[1] < chain[2] < first["tune"] < first["evaluate"]
+    assert whole <= {*started}
+    assert len(over) == len(cells)
+    if not failing:
+        assert whole == {*started}
+
+
 def test_first_cells_come_first_and_each_goes_through_to_its_end() -> None:
     cells = [square(i, ["shared", f"learn {i}", f"score {i}"]) for i in range(3)]
     rounds, over = by_agenda(cells, set(), set(), 1, np.random.default_rng(0))
