@@ -162,9 +162,27 @@ class LinearCountClassifier(CountClassifier):
 
     def _learned(self) -> dict[str, Any]:
         weighter = {f"weighter__{name}": value for name, value in self.weighter_.to_arrays().items()}
-        return {"coef_": self.coef_, "intercept_": self.intercept_, **weighter}
+        return {**_packed(self.coef_), "intercept_": self.intercept_, **weighter}
 
     def _restore(self, arrays: dict[str, Any]) -> None:
         weighter = {name.removeprefix("weighter__"): value for name, value in arrays.items() if "__" in name}
         self.weighter_ = WEIGHTINGS[self.weighting].from_arrays(weighter)
-        self.coef_, self.intercept_ = arrays["coef_"], arrays["intercept_"]
+        self.coef_, self.intercept_ = _unpacked(arrays, self.n_features_in_), arrays["intercept_"]
+
+
+# Of coefficients mostly 0, such as an SVM's of few documents, the others alone are kept, in the parts of a csr matrix.
+CSR_PARTS = ("data", "indices", "indptr")
+
+
+def _packed(coef: np.ndarray) -> dict[str, np.ndarray]:
+    if 3 * np.count_nonzero(coef) >= 2 * coef.size:  # a number takes 8 bytes, its index 4
+        return {"coef_": coef}
+    sparse = sp.csr_matrix(coef)
+    return {f"coef_{name}": getattr(sparse, name) for name in CSR_PARTS}
+
+
+def _unpacked(arrays: dict[str, Any], n_terms: int) -> np.ndarray:
+    if "coef_" in arrays:
+        return arrays["coef_"]
+    data, indices, indptr = (arrays[f"coef_{name}"] for name in CSR_PARTS)
+    return sp.csr_matrix((data, indices, indptr), shape=(len(indptr) - 1, n_terms)).toarray()

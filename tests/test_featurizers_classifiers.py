@@ -184,3 +184,21 @@ def test_nb_svm_of_many_weights_is_that_of_few(n_classes: int, monkeypatch: pyte
     np.testing.assert_allclose(many.coef_, few.coef_, atol=2e-5)
     np.testing.assert_allclose(many.intercept_, few.intercept_, atol=2e-5)
     assert many.coef_.tobytes() == again.coef_.tobytes()
+
+
+@pytest.mark.parametrize("n_documents", [4, 90])
+def test_of_coefficients_mostly_zero_the_others_alone_are_kept(n_documents: int) -> None:
+    wide = sp.csr_matrix(sp.hstack([X[:n_documents], sp.csr_matrix((n_documents, 1000), dtype=X.dtype)]))
+    for counts, is_sparse in ((wide, True), (X[:n_documents], None)):
+        fitted = nb_svm.build().fit(counts, Y[:n_documents])
+        kept = fitted.to_arrays()
+        assert is_sparse is None or ("coef_" not in kept) is is_sparse
+        assert (
+            sum(value.nbytes for name, value in kept.items() if name.startswith("coef_"))
+            <= fitted.coef_.nbytes
+        )
+        found = nb_svm.NBSVM.from_arrays(kept)
+        assert (found.coef_ == fitted.coef_).all() and found.coef_.shape == fitted.coef_.shape
+        assert found.decision_function(counts).tobytes() == fitted.decision_function(counts).tobytes()
+    dense = complement_nb.build().fit(X, Y).to_arrays()
+    assert "coef_" in dense
