@@ -20,6 +20,7 @@ from textbench.featurizers.tfidf import TfIdf
 WEIGHTINGS = {"counts": Counts, "binary": Binary, "tfidf": TfIdf}
 # The score, with its sign, of a label that no training document has, or that all have: beyond any margin.
 CONSTANT = 1e6
+CSR_PARTS = ("data", "indices", "indptr")
 
 
 class CountClassifier(ClassifierMixin, BaseEstimator):
@@ -170,19 +171,23 @@ class LinearCountClassifier(CountClassifier):
         self.coef_, self.intercept_ = _unpacked(arrays, self.n_features_in_), arrays["intercept_"]
 
 
-# Of coefficients mostly 0, such as an SVM's of few documents, the others alone are kept, in the parts of a csr matrix.
-CSR_PARTS = ("data", "indices", "indptr")
-
-
 def _packed(coef: np.ndarray) -> dict[str, np.ndarray]:
+    """Return coefficients as they are stored: without zeros where most are 0, as an SVM's of few documents are."""
     if 3 * np.count_nonzero(coef) >= 2 * coef.size:  # a number takes 8 bytes, its index 4
         return {"coef_": coef}
-    sparse = sp.csr_matrix(coef)
-    return {f"coef_{name}": getattr(sparse, name) for name in CSR_PARTS}
+    return csr_arrays(sp.csr_matrix(coef), "coef_")
 
 
 def _unpacked(arrays: dict[str, Any], n_terms: int) -> np.ndarray:
-    if "coef_" in arrays:
-        return arrays["coef_"]
-    data, indices, indptr = (arrays[f"coef_{name}"] for name in CSR_PARTS)
-    return sp.csr_matrix((data, indices, indptr), shape=(len(indptr) - 1, n_terms)).toarray()
+    return arrays["coef_"] if "coef_" in arrays else csr_from(arrays, "coef_", n_terms).toarray()
+
+
+def csr_arrays(matrix: sp.csr_matrix, name: str = "") -> dict[str, np.ndarray]:
+    """Return the arrays that a csr matrix, (n_rows, n_columns), consists of, each with `name` before its own."""
+    return {f"{name}{part}": getattr(matrix, part) for part in CSR_PARTS}
+
+
+def csr_from(arrays: dict[str, Any], name: str, n_columns: int) -> sp.csr_matrix:
+    """Return the csr matrix, (n_rows, n_columns), whose arrays `csr_arrays` gave."""
+    data, indices, indptr = (arrays[f"{name}{part}"] for part in CSR_PARTS)
+    return sp.csr_matrix((data, indices, indptr), shape=(len(indptr) - 1, n_columns))

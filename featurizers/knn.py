@@ -13,7 +13,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, IntD
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.neighbors import NearestNeighbors
 
-from textbench.featurizers._classifiers import CountClassifier
+from textbench.featurizers._classifiers import CountClassifier, csr_arrays, csr_from
 from textbench.featurizers._parameters import check_parameters
 from textbench.featurizers.tfidf import TfIdf
 
@@ -81,16 +81,14 @@ class NearestDocuments(CountClassifier):
         return shares - 0.5 if self.several_labels_ else shares
 
     def _learned(self) -> dict[str, Any]:
-        documents = {name: getattr(self.documents_, name) for name in ("data", "indices", "indptr")}
         weighter = {f"weighter__{name}": value for name, value in self.weighter_.to_arrays().items()}
-        return {"indicator_": self.indicator_, **documents, **weighter}
+        return {"indicator_": self.indicator_, **csr_arrays(self.documents_), **weighter}
 
     def _restore(self, arrays: dict[str, Any]) -> None:
         weighter = {name.removeprefix("weighter__"): value for name, value in arrays.items() if "__" in name}
         self.weighter_ = TfIdf.from_arrays(weighter)
         self.indicator_ = arrays["indicator_"]
-        shape = (len(self.indicator_), self.n_features_in_)
-        self.documents_ = sp.csr_matrix((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
+        self.documents_ = csr_from(arrays, "", self.n_features_in_)
 
 
 def seconds(method: NearestDocuments, texts: Sequence[str], n_train: int, n_test: int) -> float:
