@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix, hstack
+from scipy.sparse import csr_matrix, hstack, vstack
 from sklearn.svm import LinearSVC
 
 from textbench.evaluation.columns import full_columns
@@ -41,10 +41,21 @@ def test_the_two_parts_are_the_columns(dtype: type) -> None:
     assert 0 < full.sum() < len(full)
     for given in (X, csr_matrix(backwards)):
         given.data.flags.writeable = given.indices.flags.writeable = False
-        path = DualPath(given, full, 1.0)
-        np.testing.assert_array_equal(path.dense, given.toarray()[:, full])
-        np.testing.assert_array_equal(path.sparse.toarray(), given.toarray()[:, ~full])
-        assert path.sparse.has_sorted_indices
+        rows = DualPath(given, full, 1.0).rows
+        np.testing.assert_array_equal(rows.block[rows.places], given.toarray()[:, full])
+        beside = csr_matrix((rows.values, rows.columns, np.append(rows.begins, rows.ends[-1])))
+        np.testing.assert_array_equal(beside.toarray(), given.toarray()[:, ~full][:, : beside.shape[1]])
+        assert beside.has_sorted_indices
+
+
+def test_without_full_columns_nothing_is_copied() -> None:
+    X, _ = half_full(0)
+    some = np.arange(0, X.shape[0], 3)
+    sparse = DualPath(X, np.zeros(X.shape[1], dtype=bool), 1.0, rows=some).rows
+    assert np.shares_memory(sparse.values, X.data) and np.shares_memory(sparse.columns, X.indices)
+    array = X.toarray()
+    dense = DualPath(array, full_columns(array), 1.0, rows=some).rows
+    assert np.shares_memory(dense.block, array)
 
 
 def test_folds_of_very_many_values_are_those_of_few(monkeypatch: pytest.MonkeyPatch, always: None) -> None:
@@ -52,10 +63,10 @@ def test_folds_of_very_many_values_are_those_of_few(monkeypatch: pytest.MonkeyPa
     y = positive.astype(int) + (np.arange(300) % 3 == 0)
     folds = folds_of(X, y, 3, 0)
     few = list(solved(X, y, folds))
-    monkeypatch.setattr(catalogue, "MOST_COPIED", X.nnz - 1)
+    monkeypatch.setattr(catalogue, "MOST_COPIED", X.nnz - 1)  # no column of them is a dense block either
     monkeypatch.setattr(linear, "ROWS", 512)
     for expected, found in zip(few, solved(X, y, folds), strict=True):
-        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_allclose(found, expected, atol=1e-8)
 
 
 def solved(X: csr_matrix, y: np.ndarray, folds: list[tuple[np.ndarray, np.ndarray]]) -> Iterator[np.ndarray]:
@@ -112,16 +123,33 @@ def test_the_layout_does_not_matter() -> None:
         "none dense": (X, np.zeros(X.shape[1], dtype=bool)),
         "all dense": (X, np.ones(X.shape[1], dtype=bool)),
         "array": (X.toarray(), full_columns(X)),
+        "some of more rows": (vstack([X[::2], X]), full_columns(X), np.r_[40:120]),
+        "some of more, none dense": (vstack([X[::2], X]), np.zeros(X.shape[1], dtype=bool), np.r_[40:120]),
+        "some of an array": (vstack([X[::2], X]).toarray(), full_columns(X), np.r_[40:120]),
         "float64": (X.astype(np.float64), full_columns(X)),
         "column order": (np.asfortranarray(X.toarray()), full_columns(X)),
     }
-    answers = [DualPath(*layout, 2.0).solve(0, positive, 3.0, 10_000) for layout in layouts.values()]
+    answers = [
+        DualPath(given, full, 2.0, rows=some[0] if some else None).solve(0, positive, 3.0, 10_000)
+        for given, full, *some in layouts.values()
+    ]
     for coefficients, intercept, converged in answers:
         assert converged
         np.testing.assert_allclose(coefficients, answers[0][0], atol=1e-8)
         assert intercept == pytest.approx(answers[0][1], abs=1e-8)
     counts = csr_matrix(X.toarray().round().astype(np.int32))
     assert DualPath(counts, full_columns(counts), 2.0).solve(0, positive, 3.0, 10_000)[2]
+
+
+def test_problems_that_are_solved_at_a_time_are_those_that_are_solved_alone() -> None:
+    X, positive = half_full(2)
+    columns = np.column_stack([positive, ~positive, np.arange(80) % 3 == 0])
+    for found, column in zip(
+        DualPath(X, full_columns(X), 2.0).solve_all(columns, 3.0, 10_000), columns.T, strict=True
+    ):
+        alone = DualPath(X, full_columns(X), 2.0).solve(0, column, 3.0, 10_000)
+        np.testing.assert_array_equal(found[0], alone[0])
+        assert found[1:] == alone[1:]
 
 
 def test_running_out_of_passes_is_said() -> None:

@@ -10,10 +10,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from textbench.evaluation.cores import n_cores
 from textbench.flows.cli import app
 from textbench.flows.run.prefect_tasks import PrefectTasks, task_runner
 from textbench.tasks import InputError
-from textbench.tasks.storage.isolate import n_cores
 
 ROOT = typer.main.get_command(app)
 

@@ -6,12 +6,14 @@ Scores, ECIR (2008).
 """
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
 
 from textbench.evaluation.columns import column_counts, row_blocks
+from textbench.evaluation.cores import in_threads
 from textbench.evaluation.metrics.query_scores import QueryScores
 
 if TYPE_CHECKING:
@@ -170,9 +172,19 @@ def _cosines(
             yield start, _products(*rows, *kept)
             continue
         block = np.empty((len(rows[0]), n_train), dtype=np.float32)
-        for part in parts:
-            block[:, part] = _products(*rows, *_unit_columns(train[part], full))
+        in_threads(partial(_fill, block, rows, train, full), parts)
         yield start, block
+
+
+def _fill(
+    block: np.ndarray,
+    rows: "tuple[np.ndarray, csr_matrix]",
+    train: "np.ndarray | csr_matrix",
+    full: np.ndarray,
+    part: slice,
+) -> None:
+    """Fill a part of the columns of a block of cosines."""
+    block[:, part] = _products(*rows, *_unit_columns(train[part], full))
 
 
 def _unit_columns(X: "np.ndarray | csr_matrix", full: np.ndarray) -> "tuple[np.ndarray, csr_matrix]":

@@ -144,19 +144,19 @@ class LinearSVMProbe(LiblinearProbe):
     ) -> Iterator[tuple[FoldPath[Self], Any]]:
         """Yield for each of the folds, positions (train, test), what fits probes and what these are to be asked about.
 
-        Of very many values the training documents are read where they lie, not copied first.
+        Of very many values the training documents are read where they lie.
         """
-        if isinstance(X, np.ndarray) or X.nnz <= MOST_COPIED:
+        n_values = X.size if isinstance(X, np.ndarray) else X.nnz
+        if n_values <= MOST_COPIED or self._chosen(X) != "descent":
             yield from super().fit_folds(X, y, folds)
             return
         from textbench.evaluation.probes.solvers.dual_descent import DualPath
 
-        full = full_columns(X)
         for train, test in folds:
             check_documents(train, y[train])
             probe = copy(self)
             probe.scale_ = root_mean_square_norm(X, train) if self.scaled else 1.0
-            documents = DualPath(X, full, probe.scale_, self.random_state, train)
+            documents = DualPath(X, _block(X), probe.scale_, self.random_state, train)
             yield partial(probe._path, documents, y[train]), X[test]
 
     def _solver(self, n_documents: int) -> Any:
@@ -181,7 +181,7 @@ class LinearSVMProbe(LiblinearProbe):
             DualPath,  # it loads numba, which takes a second
         )
 
-        return DualPath(X, full_columns(X), self.scale_, self.random_state)
+        return DualPath(X, _block(X), self.scale_, self.random_state)
 
     def _fit_classes(self, documents: Any, y: np.ndarray) -> None:
         if hasattr(documents, "solve"):
@@ -192,14 +192,20 @@ class LinearSVMProbe(LiblinearProbe):
         self.coef_ = solver.coef_ / self.scale_
         self.intercept_ = solver.intercept_
 
-    def _fit_label(self, documents: Any, label: int, y: np.ndarray) -> None:
-        if not hasattr(documents, "solve"):
-            super()._fit_label(documents, label, y)
+    def _fit_labels(self, documents: Any, labels: np.ndarray, indicator: np.ndarray) -> None:
+        if not hasattr(documents, "solve_all"):
+            super()._fit_labels(documents, labels, indicator)
             return
-        self.coef_[label], self.intercept_[label], converged = documents.solve(
-            label, y, self.C, self.max_iter
-        )
-        self.converged_ &= converged
+        solved = documents.solve_all(indicator, self.C, self.max_iter)
+        for label, (coefficients, intercept, converged) in zip(labels, solved, strict=True):
+            self.coef_[label], self.intercept_[label] = coefficients, intercept
+            self.converged_ &= converged
+
+
+def _block(X: "np.ndarray | csr_matrix") -> np.ndarray:
+    """The columns of which dual descent makes a dense block, bools (n_features,): none of a large csr matrix."""
+    is_large = not isinstance(X, np.ndarray) and X.nnz > MOST_COPIED
+    return np.zeros(X.shape[1], dtype=bool) if is_large else full_columns(X)
 
 
 class LogisticRegressionProbe(LiblinearProbe):

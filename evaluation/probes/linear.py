@@ -236,7 +236,7 @@ def dense_indicator(Y: "np.ndarray | csr_matrix") -> np.ndarray:
 
 
 def root_mean_square_norm(X: "np.ndarray | csr_matrix", rows: np.ndarray | None = None) -> float:
-    """The root mean square of the norms of X's rows, or of some, ints (n,), of a csr matrix; 1 where all are zero."""
+    """The root mean square of the norms of X's rows, or of some, ints (n,); 1 where all are zero."""
     n_rows = X.shape[0] if rows is None else len(rows)
     blocks = [X] if rows is None else (X[rows[some]] for some in row_blocks(n_rows, ROWS))
     square = sum(map(_square, blocks))

@@ -140,7 +140,7 @@ def _libraries() -> Iterator[Check]:
 def _machine() -> Check:
     import psutil
 
-    from textbench.tasks.storage.isolate import n_cores
+    from textbench.evaluation.cores import n_cores
 
     memory = psutil.virtual_memory()
     found = (

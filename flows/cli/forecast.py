@@ -18,7 +18,7 @@ class Forecast:
 
     def __init__(self, expected: Mapping[str, float | None], workers: int | None = None) -> None:
         if workers is None:
-            from textbench.tasks.storage.isolate import n_cores
+            from textbench.evaluation.cores import n_cores
 
             workers = n_cores()
         self._expected = dict(expected)

@@ -27,6 +27,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from textbench.evaluation.cores import n_cores
 from textbench.evaluation.metrics.multilabel import is_of_several_labels
 from textbench.evaluation.statistics.intervals import mean_interval
 from textbench.evaluation.statistics.significance import bootstrap, difference, holm, mcnemar_exact
@@ -39,7 +40,6 @@ from textbench.flows.results.predictions import is_right, tally
 from textbench.flows.tables.formats import rows_in_markdown
 from textbench.flows.tables.table import Datum, of_texts
 from textbench.tasks.storage.files import write_json
-from textbench.tasks.storage.isolate import n_cores
 from textbench.tasks.storage.store import Store
 from textbench.tasks.tracking.tracker import git_commit
 

@@ -12,11 +12,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Any, Protocol
 
+from textbench.evaluation.cores import n_cores
 from textbench.flows.plan.base_cell import BaseCell, plain_stage
 from textbench.flows.run.scheduler import AnyCell, Scheduler
 from textbench.tasks import stages
 from textbench.tasks.storage import tracebacks
-from textbench.tasks.storage.isolate import CellError, n_cores, n_jobs, stoppable
+from textbench.tasks.storage.isolate import CellError, n_jobs, stoppable
 from textbench.tasks.storage.recipe import Reference
 from textbench.tasks.storage.store import Store
 

@@ -17,10 +17,11 @@ from prefect.futures import PrefectFuture
 from prefect.states import Completed, Failed, State
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
+from textbench.evaluation.cores import n_cores
 from textbench.flows.run.engine import AHEAD, Outcome
 from textbench.tasks.stages import task_of
 from textbench.tasks.storage.cluster import Cluster, digest
-from textbench.tasks.storage.isolate import n_cores, n_jobs
+from textbench.tasks.storage.isolate import n_jobs
 from textbench.tasks.storage.recipe import Reference
 from textbench.tasks.storage.store import Store
 from textbench.tasks.words import counted

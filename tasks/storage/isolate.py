@@ -254,11 +254,6 @@ def unlink_semaphores() -> None:
             finalizer()
 
 
-def n_cores() -> int:
-    """Return the number of cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def n_jobs() -> int | None:
     """Return how many stages TEXTBENCH_JOBS wants computed at once, or None. InputError for what is no number."""
     said = os.environ.get(JOBS, "").strip()

@@ -201,10 +201,10 @@ def _plan(root: Path, n_cells: int, first_seed: int = 0) -> list[Cell]:
 
 
 def _run(cells: Sequence[Cell], home: Path, isolated: bool) -> dict[str, Any]:
+    from textbench.evaluation.cores import n_cores
     from textbench.flows.run.engine import execute
     from textbench.flows.run.prefect_tasks import PrefectTasks
     from textbench.flows.run.sweep import SweepRecorder
-    from textbench.tasks.storage.isolate import n_cores
 
     store = Store(home / "store", isolated=isolated)
     workers = n_cores() if isolated else 1

@@ -5,8 +5,8 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
+from textbench.evaluation.cores import n_cores
 from textbench.tasks import ingest, tune, vectorize
-from textbench.tasks.storage.isolate import n_cores
 from textbench.tasks.storage.store import Store
 from textbench.tasks.tokens import token_rule
 

@@ -30,7 +30,7 @@ MANY_LOGISTIC = 150
 # more than features, for documents beyond MANY_DOCUMENTS and a C up to MODERATE (tests/benchmarks/solvers.py).
 MANY_DOCUMENTS = 30_000
 MODERATE = 3.0
-# LIBLINEAR has its documents as 28 bytes a value, 11 GB of these; descent reads them as they are.
+# LIBLINEAR has its documents as 28 bytes a value, 11 GB of these; descent reads more of them where they lie.
 MOST_COPIED = 400_000_000
 Solver = Literal["primal", "gram", "descent", "liblinear"]
 

@@ -2,20 +2,21 @@
 
 The problem, updates, shrinking and first stopping rule are those of LIBLINEAR's dual solver for the squared hinge
 loss. What differs is the layout: the full columns are one dense block, read in the order and the precision in
-which it is stored, where LIBLINEAR keeps an index beside every value. Along a path of C each problem starts from
-the solution of the one before, and a solution is accepted only with a small duality gap. It is for more documents
-than `evaluation.probes.solvers.finite_newton` takes.
+which it is stored, where LIBLINEAR keeps an index beside every value; of very many values none are copied, and files
+that are mapped may be larger than memory. Along a path of C each problem starts from the solution of the one before,
+several problems are solved at a time, and a solution is accepted only with a small duality gap. It is for more
+documents than `evaluation.probes.solvers.finite_newton` takes.
 
 Source: Hsieh, Chang, Lin, Keerthi, Sundararajan, A Dual Coordinate Descent Method for Large-scale Linear SVM, ICML
 (2008), algorithm 3; Fan, Chang, Hsieh, Wang, Lin, LIBLINEAR, JMLR 9 (2008), appendix B.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
-from textbench.evaluation.columns import row_blocks
+from textbench.evaluation.cores import in_threads
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -23,9 +24,20 @@ if TYPE_CHECKING:
 # LIBLINEAR's spread of the projected gradient, to begin with, and the largest relative duality gap.
 TOLERANCE = 1e-3
 GAP = 1e-5
-ROWS = 8192  # whose values are squared at once
 # Sums may be reordered, which vector instructions need; nothing else is relaxed.
 REORDERED = {"reassoc", "contract", "nsz"}
+
+
+class _Rows(NamedTuple):
+    """Documents as the loops read them: row places[i] of the dense block, and values begins[i]:ends[i] beside it."""
+
+    block: np.ndarray  # (n_rows, n_full)
+    places: np.ndarray  # (n_documents,) ints
+    values: np.ndarray
+    columns: np.ndarray
+    begins: np.ndarray  # (n_documents,) ints
+    ends: np.ndarray
+    factor: float
 
 
 class DualPath:
@@ -34,8 +46,9 @@ class DualPath:
     minimise |w|^2/2 + b^2/2 + C sum_i max(0, 1 - y_i (w.x_i/scale + b))^2.
 
     X: csr or dense (n_documents, n_features), any real dtype, never modified; float32 is read as it is, other
-    types as float64; sums are float64. full: bools (n_features,), the columns of the dense block; an array is
-    one block. rows: positions of the documents, ints, of X's if not all. The same seed gives the same bits.
+    types as float64; sums are float64. full: bools (n_features,), the columns of the dense block, a copy; an array is
+    one block where it lies, and without full columns a csr matrix is read where it lies. rows: positions of the
+    documents, ints, of X's if not all. The same seed gives the same bits, on however many threads.
     """
 
     def __init__(
@@ -46,25 +59,36 @@ class DualPath:
         seed: int = 0,
         rows: np.ndarray | None = None,
     ) -> None:
-        from scipy.sparse import csr_matrix
-
         dtype: Any = np.float32 if X.dtype == np.float32 else np.float64
+        every = np.arange(X.shape[0]) if rows is None else rows
         if isinstance(X, np.ndarray):
             full = np.ones(X.shape[1], dtype=bool)
-            self.dense = np.ascontiguousarray(X if rows is None else X[rows], dtype=dtype)
-            self.sparse = csr_matrix((len(self.dense), 0), dtype=dtype)
+            block, none = np.ascontiguousarray(X, dtype=dtype), np.zeros(len(every), dtype=np.int64)
+            documents = block, every, np.zeros(0, dtype=dtype), none[:0], none, none
+        elif not full.any():
+            block, starts = np.zeros((1, 0), dtype=dtype), X.indptr
+            values = X.data.astype(dtype, copy=False)
+            documents = block, np.zeros_like(every), values, X.indices, starts[every], starts[every + 1]
         else:
-            self.dense, self.sparse = _parts(X, np.arange(X.shape[0]) if rows is None else rows, full, dtype)
+            block, rest = _parts(X, every, full, dtype)
+            starts = rest.indptr
+            documents = block, np.arange(len(every)), rest.data, rest.indices, starts[:-1], starts[1:]
         self.full = full
         self.scale = scale
         self.seed = seed
-        square = np.einsum("ij,ij->i", self.dense, self.dense, dtype=np.float64)
-        for some in row_blocks(len(square), ROWS):
-            squares = self.sparse[some].astype(np.float64).power(2)
-            square[some] += np.asarray(squares.sum(axis=1)).ravel()
-        self.square = square / scale**2 + 1.0  # the bias is a feature of ones
-        self.shape = (len(square), X.shape[1])
+        self.rows = _Rows(*documents, 1 / scale)
+        self.square = _squares(self.rows) / scale**2 + 1.0  # the bias is a feature of ones
+        self.shape = (len(every), X.shape[1])
         self._last: dict[int, tuple[np.ndarray, ...]] = {}
+
+    def solve_all(
+        self, positive: np.ndarray, C: float, max_iter: int
+    ) -> list[tuple[np.ndarray, float, bool]]:
+        """What `solve` returns for each column of bools (n_documents, n_problems), solved at a time on all cores."""
+        solved: list[tuple[np.ndarray, float, bool]] = in_threads(
+            lambda problem: self.solve(problem, positive[:, problem], C, max_iter), range(positive.shape[1])
+        )
+        return solved
 
     def solve(
         self, problem: int, positive: np.ndarray, C: float, max_iter: int
@@ -76,14 +100,14 @@ class DualPath:
         start = self._last.get(problem)
         sign = np.where(positive, 1.0, -1.0)
         if start is None:
-            sizes = (len(positive), self.dense.shape[1], self.sparse.shape[1], 1)
+            n_full = np.count_nonzero(self.full)
+            sizes = (len(positive), n_full, len(self.full) - n_full, 1)
             start = tuple(np.zeros(size) for size in sizes)
         alpha, dense, sparse, bias = self._last[problem] = start
-        rows = (self.dense, self.sparse.data, self.sparse.indices, self.sparse.indptr, 1 / self.scale)
         tolerance, gap, n_passes = TOLERANCE, np.inf, 0
         while gap > GAP and n_passes < max_iter:
             n_passes += _descend(
-                rows,
+                self.rows,
                 self.square,
                 sign,
                 C,
@@ -95,7 +119,7 @@ class DualPath:
                 sparse,
                 bias,
             )
-            gap = _relative_gap(rows, sign, C, alpha, dense, sparse, bias)
+            gap = _relative_gap(self.rows, sign, C, alpha, dense, sparse, bias)
             tolerance /= 10
         return *self._coefficients(start), bool(gap <= GAP)
 
@@ -146,24 +170,34 @@ def _part(rows, starts, columns, values, place, dense, sparse_columns, sparse_va
 
 @njit(fastmath=REORDERED, nogil=True, cache=True)
 def _score(rows, i, dense, sparse, bias):  # type: ignore[no-untyped-def]
-    block, values, columns, starts, factor = rows
-    total = 0.0
-    for j in range(block.shape[1]):
-        total += block[i, j] * dense[j]
-    for k in range(starts[i], starts[i + 1]):
-        total += values[k] * sparse[columns[k]]
-    return total * factor + bias[0]
+    total, place = 0.0, rows.places[i]
+    for j in range(rows.block.shape[1]):
+        total += rows.block[place, j] * dense[j]
+    for k in range(rows.begins[i], rows.ends[i]):
+        total += rows.values[k] * sparse[rows.columns[k]]
+    return total * rows.factor + bias[0]
 
 
 @njit(fastmath=REORDERED, nogil=True, cache=True)
 def _add(rows, i, step, dense, sparse, bias):  # type: ignore[no-untyped-def]
-    block, values, columns, starts, factor = rows
-    scaled = step * factor
-    for j in range(block.shape[1]):
-        dense[j] += scaled * block[i, j]
-    for k in range(starts[i], starts[i + 1]):
-        sparse[columns[k]] += scaled * values[k]
+    scaled, place = step * rows.factor, rows.places[i]
+    for j in range(rows.block.shape[1]):
+        dense[j] += scaled * rows.block[place, j]
+    for k in range(rows.begins[i], rows.ends[i]):
+        sparse[rows.columns[k]] += scaled * rows.values[k]
     bias[0] += step
+
+
+@njit(nogil=True, cache=True)
+def _squares(rows):  # type: ignore[no-untyped-def]
+    """The squared lengths, float64 (n_documents,)."""
+    squares = np.zeros(len(rows.places))
+    for i, place in enumerate(rows.places):
+        for j in range(rows.block.shape[1]):
+            squares[i] += np.float64(rows.block[place, j]) ** 2
+        for k in range(rows.begins[i], rows.ends[i]):
+            squares[i] += np.float64(rows.values[k]) ** 2
+    return squares
 
 
 @njit(nogil=True, cache=True)

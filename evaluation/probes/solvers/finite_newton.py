@@ -6,7 +6,7 @@ elsewhere. Where the solution keeps S it is the solution; else one moves towards
 changes. Conjugate gradients solve the systems, those of several neighbouring C together, and those of several classes
 where S is much of the documents: one product of matrices a step. Each C starts from the best combination of the
 solutions before, so that S is known but for a few documents; a large first C is reached by way of smaller ones, where
-S is most documents and the systems are well conditioned.
+S is most documents and the systems are well conditioned. Where a system is not, a preconditioner of low rank serves it.
 A solution is accepted only with a small duality gap over all documents.
 
 Source: Keerthi, DeCoste, A Modified Finite Newton Method for Fast Solution of Large Scale Linear SVMs, JMLR 6
@@ -15,11 +15,14 @@ Computation 19 (2007); steps left early as in Dembo, Eisenstat, Steihaug, Inexac
 Numerical Analysis 19 (1982).
 """
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+
+from textbench.evaluation.probes.solvers.low_rank import LowRank
 
 GAP = 1e-5  # the largest relative duality gap of a solution that is accepted
 INNER_GAP = 0.8 * GAP  # that among the documents near the margin; the others may add the rest
@@ -28,6 +31,7 @@ STEP = 10.0  # from one C to the next on the way to the first that is asked for
 FORCING = 0.1  # a step's system is solved until this share of the present error is left
 MAX_STEPS = 100  # Newton steps
 MAX_INNER = 300  # conjugate gradients in one of them
+PATIENCE = 10  # of those by the diagonal alone: about as long as a preconditioner of low rank takes to make
 # Neighbouring C are solved together, up to SPAN times the first and MANY of them: a product with more columns costs
 # less a column, but the last C starts further from its solution.
 SPAN, MANY = 1.5, 10
@@ -81,6 +85,7 @@ class NewtonPath:
         self.square = np.diagonal(gram) * self.factor + 1.0  # the bias is a feature of ones
         self.buffer = np.empty(0, dtype=np.float32)
         self.has_begun = False
+        self.is_slow = False  # by the diagonal alone
         # What the first C starts from, the directions of all documents and of the positive ones: each document
         # counts as if it had length 1.
         length = 1 / self.square[train]
@@ -168,9 +173,15 @@ class NewtonPath:
         rows, gaps = np.arange(len(b)), np.empty(len(b))
         while True:
             system = _System(
-                self._products(near), self.square[near], self.factor, sign[rows][:, near], C[rows]
+                self._products(near),
+                self.square[near],
+                self.factor,
+                sign[rows][:, near],
+                C[rows],
+                is_slow=self.is_slow,
             )
             some, converged = system.minimise(b[rows][:, near], inside[rows][:, near], max_steps)
+            self.is_slow = system.is_slow
             b[rows], scores[rows] = 0.0, self._scores(near, some)
             b[np.ix_(rows, near)] = some
             inside[rows] = self._inside(sign[rows], b[rows], scores[rows])
@@ -208,9 +219,21 @@ class _System:
     """Some documents' problems, a row each: sign (n_rows, n), C (n_rows,). `rows` says which an array's rows are."""
 
     def __init__(
-        self, products: np.ndarray, square: np.ndarray, factor: float, sign: np.ndarray, C: np.ndarray
+        self,
+        products: np.ndarray,
+        square: np.ndarray,
+        factor: float,
+        sign: np.ndarray,
+        C: np.ndarray,
+        *,
+        is_slow: bool,
     ) -> None:
         self.products, self.square, self.factor, self.sign, self.C = products, square, factor, sign, C
+        self.is_slow = is_slow
+
+    @functools.cached_property
+    def _low_rank(self) -> LowRank:
+        return LowRank(self.products, self.square, self.factor)
 
     def minimise(self, b: np.ndarray, inside: np.ndarray, max_steps: int) -> tuple[np.ndarray, np.ndarray]:
         """Newton steps from b, the first with these documents inside the margin: (b, whether each converged)."""
@@ -267,38 +290,52 @@ class _System:
     def _solve(
         self, b: np.ndarray, inside: np.ndarray, rows: np.ndarray, before: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Solve (K_SS + I / 2C) b_S = y_S by conjugate gradients over the diagonal: b, and its scores.
+        """Solve (K_SS + I / 2C) b_S = y_S by preconditioned conjugate gradients: b, and its scores.
 
         The quadratic has its own duality gap. Once it is at most FORCING times what `before`, the objective, is above
-        the dual one, the way to b leads downhill.
+        the dual one, the way to b leads downhill. The preconditioner is the diagonal; of low rank, once a system was
+        slow.
         """
         sign, C = self.sign[rows], self.C[rows]
         ridge = 0.5 / C[:, None]
         b = np.where(inside, b, 0.0)
         scores = self._scores(b)
-        diagonal = self.square + ridge
         rest = np.where(inside, sign - scores - ridge * b, 0.0)
-        way = rest / diagonal
-        size = np.einsum("ij,ij->i", rest, way)
-        left = np.flatnonzero(size > 0)
-        for _ in range(MAX_INNER):
+        way, size = np.zeros_like(rest), np.full(len(rest), np.inf)
+        left = np.arange(len(b))
+        apply = self._preconditioner(inside, ridge)
+        for step in range(MAX_INNER):
             if not len(left):
                 break
+            if step == PATIENCE and not self.is_slow:
+                self.is_slow = True
+                apply = self._preconditioner(inside, ridge)
+                size[left] = np.inf  # conjugate directions are those of one preconditioner
+            scaled = apply(rest[left], left)
+            new_size = np.einsum("ij,ij->i", rest[left], scaled)
+            way[left] = scaled + (new_size / size[left])[:, None] * way[left]
+            size[left] = new_size
             forward = way[left]
             change = self._scores(forward)
             curved = np.where(inside[left], change, 0.0) + ridge[left] * forward
-            step = (size[left] / np.einsum("ij,ij->i", forward, curved))[:, None]
-            b[left] += step * forward
-            scores[left] += step * change
-            rest[left] -= step * curved
-            scaled = rest[left] / diagonal[left]
-            new_size = np.einsum("ij,ij->i", rest[left], scaled)
-            way[left] = scaled + (new_size / size[left])[:, None] * forward
-            size[left] = new_size
+            curve = np.einsum("ij,ij->i", forward, curved)
+            least = ridge[left, 0] * np.einsum("ij,ij->i", forward, forward)  # of a matrix without rounding
+            is_sound = (new_size > 0) & (2 * curve > least)  # else it is solved, or precision does not suffice
+            length = np.divide(new_size, curve, out=np.zeros_like(curve), where=is_sound)[:, None]
+            b[left] += length * forward
+            scores[left] += length * change
+            rest[left] -= length * curved
             gap, dual, primal = _quadratic_gap(b[left], scores[left], sign[left], inside[left], C[left])
             wanted = np.maximum(FORCING * (before[left] - dual), 0.3 * INNER_GAP * primal)
-            left = left[(gap > wanted) & (new_size > 0)]
+            left = left[(gap > wanted) & is_sound]
         return b, scores
+
+    def _preconditioner(self, inside: np.ndarray, ridge: np.ndarray) -> Callable[..., np.ndarray]:
+        """What multiplies (n_some, n) by the inverses of about K_SS + ridge of these rows, inside each row's S."""
+        if self.is_slow:
+            return self._low_rank.inverses(inside, ridge)
+        diagonal = self.square + ridge
+        return lambda vectors, rows: vectors / diagonal[rows]
 
 
 def _quadratic_gap(
@@ -358,6 +395,8 @@ def line_search(
         lowest, highest = (lowest, t) if at_t > 0 else (t, highest)
         following = t - at_t / (curve + 2 * C * (moved @ moved))
         if not lowest <= following <= highest:
+            if highest == np.inf:  # the derivative falls, by rounding
+                break
             following = (lowest + highest) / 2
         if abs(following - t) <= 1e-9 * t:
             break

@@ -35,6 +35,12 @@ class PrimalPath:
         self.rows[:, :-1] /= scale
         self._last: dict[int, np.ndarray] = {}
 
+    def solve_all(
+        self, positive: np.ndarray, C: float, max_iter: int
+    ) -> list[tuple[np.ndarray, float, bool]]:
+        """What `solve` returns for each column of bools (n_documents, n_problems)."""
+        return [self.solve(k, column, C, max_iter) for k, column in enumerate(positive.T)]
+
     def solve(
         self, problem: int, positive: np.ndarray, C: float, max_iter: int
     ) -> tuple[np.ndarray, float, bool]:
