@@ -31,7 +31,11 @@ def test_each_solver_has_its_documents() -> None:
         "dense beside sparse columns": (csr_matrix(hstack([dense, sparse])), "gram"),
         "sparse": (sparse, "liblinear"),
         "sparse, and one long document": (csr_matrix(vstack([sparse, long])), "gram"),
-        "too many documents, in full columns": (csr_matrix(hstack([many, empty])), "descent"),
+        "too many documents, in full columns": (csr_matrix(hstack([many, empty])), "streamed"),
+        "and of many features": (
+            csr_matrix(hstack([many, empty, empty, empty, empty, empty, empty])),
+            "descent",
+        ),
         "too many documents, sparse": (csr_matrix(vstack([sparse] * 13)), "liblinear"),
     }
     for name, (X, expected) in answers.items():
@@ -44,6 +48,10 @@ def test_more_values_than_may_be_copied_are_read_as_they_are(monkeypatch: pytest
     assert choose_solver(X) == "liblinear"
     monkeypatch.setattr(choice, "MOST_COPIED", X.nnz - 1)
     assert choose_solver(X) == "descent"
+    monkeypatch.setattr(choice, "MOST_COPIED", X[:, :330].nnz - 1)
+    monkeypatch.setattr(choice, "LARGE", 0)
+    monkeypatch.setattr(choice, "WORTH", 0)
+    assert choose_solver(X[:, :330]) == "streamed"
 
 
 def test_logistic_regression_has_others() -> None:

@@ -124,8 +124,8 @@ class LinearSVMProbe(LiblinearProbe):
     """Linear support vector machine: L2-regularised squared hinge loss, each class against the rest.
 
     Arguments, shapes, errors: `LinearProbe`. Scores are margins, in units of the hinge. `choose_solver` says who
-    solves the problem: Newton's method on the features or on the Gram matrix or dual descent, with a certified
-    duality gap, or LIBLINEAR. max_iter: Newton steps, passes of dual descent or LIBLINEAR's.
+    solves the problem: Newton's method on the features, on the Gram matrix or in passes, or dual descent, with a
+    certified duality gap, or LIBLINEAR. max_iter: Newton steps, passes of dual descent or LIBLINEAR's.
     """
 
     def _chosen(self, X: "np.ndarray | csr_matrix") -> Solver:
@@ -147,17 +147,18 @@ class LinearSVMProbe(LiblinearProbe):
         Of very many values the training documents are read where they lie.
         """
         n_values = X.size if isinstance(X, np.ndarray) else X.nnz
-        if n_values <= MOST_COPIED or self._chosen(X) != "descent":
+        if n_values <= MOST_COPIED:
             yield from super().fit_folds(X, y, folds)
             return
-        from textbench.evaluation.probes.solvers.dual_descent import DualPath
-
+        solver = self._chosen(X)
         for train, test in folds:
+            if n_values * (len(train) / X.shape[0]) <= MOST_COPIED:
+                yield from super().fit_folds(X, y, [(train, test)])
+                continue
             check_documents(train, y[train])
             probe = copy(self)
             probe.scale_ = root_mean_square_norm(X, train) if self.scaled else 1.0
-            documents = DualPath(X, _block(X), probe.scale_, self.random_state, train)
-            yield partial(probe._path, documents, y[train]), X[test]
+            yield partial(probe._path, probe._documents(X, solver, train), y[train]), X[test]
 
     def _solver(self, n_documents: int) -> Any:
         from sklearn.svm import LinearSVC
@@ -173,18 +174,24 @@ class LinearSVMProbe(LiblinearProbe):
             return super()._prepared(X, y)
         check_documents(X, y)
         self.scale_ = self._scale(X)
+        return self._documents(X, solver)
+
+    def _documents(self, X: "np.ndarray | csr_matrix", solver: Solver, rows: np.ndarray | None = None) -> Any:
+        """All documents, or for solvers of very many those at some positions, as the solver wants them."""
         if solver == "primal":
             from textbench.evaluation.probes.solvers.primal_newton import PrimalPath
 
             return PrimalPath(X, self.scale_)
-        from textbench.evaluation.probes.solvers.dual_descent import (
-            DualPath,  # it loads numba, which takes a second
-        )
+        if solver == "streamed":  # it loads numba, which takes a second, as the other does
+            from textbench.evaluation.probes.solvers.streamed_newton import StreamedNewton
 
-        return DualPath(X, _block(X), self.scale_, self.random_state)
+            return StreamedNewton(X, self.scale_, rows)
+        from textbench.evaluation.probes.solvers.dual_descent import DualPath
+
+        return DualPath(X, _block(X), self.scale_, self.random_state, rows)
 
     def _fit_classes(self, documents: Any, y: np.ndarray) -> None:
-        if hasattr(documents, "solve"):
+        if hasattr(documents, "gram") or hasattr(documents, "solve_all"):
             super()._fit_classes(documents, y)
             return
         self.converged_ = True

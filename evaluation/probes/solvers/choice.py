@@ -1,4 +1,4 @@
-"""Which solver fits a linear probe: Newton's method on the Gram matrix or the features, dual descent or LIBLINEAR.
+"""Which solver fits a linear probe: Newton's methods, dual descent or LIBLINEAR.
 
 The limits were measured on Reuters-65 with its 65 classes and on 20 Newsgroups (tests/benchmarks/probes.py).
 """
@@ -30,9 +30,13 @@ MANY_LOGISTIC = 150
 # more than features, for documents beyond MANY_DOCUMENTS and a C up to MODERATE (tests/benchmarks/solvers.py).
 MANY_DOCUMENTS = 30_000
 MODERATE = 3.0
-# LIBLINEAR has its documents as 28 bytes a value, 11 GB of these; descent reads more of them where they lie.
+# LIBLINEAR has its documents as 28 bytes a value, 11 GB of these. More are read where they lie.
 MOST_COPIED = 400_000_000
-Solver = Literal["primal", "gram", "descent", "liblinear"]
+# Newton's method in passes keeps (features)^2 numbers, 2 GB at most, and wants ENOUGH documents a feature; descent,
+# which makes passes for each class, and more of them the larger C, keeps none.
+MOST_FEATURES = 16_000
+ENOUGH = 3
+Solver = Literal["primal", "gram", "streamed", "descent", "liblinear"]
 
 
 def choose_solver(X: "np.ndarray | csr_matrix") -> Solver:
@@ -46,9 +50,12 @@ def choose_solver(X: "np.ndarray | csr_matrix") -> Solver:
     long = n_values > MANY * n_documents
     if n_documents <= MOST and (long or _uneven(X)):
         return "gram"
-    counts = column_counts(X)
-    n_full = counts[counts > FULL * n_documents].sum()
-    return "descent" if 2 * n_full > n_values or n_values > MOST_COPIED else "liblinear"
+    if n_values <= MOST_COPIED:
+        counts = column_counts(X)
+        if 2 * counts[counts > FULL * n_documents].sum() <= n_values:
+            return "liblinear"
+    is_tall = n_features <= MOST_FEATURES and n_documents >= ENOUGH * n_features
+    return "streamed" if is_tall else "descent"
 
 
 def choose_logistic_solver(X: "np.ndarray | csr_matrix") -> Solver:

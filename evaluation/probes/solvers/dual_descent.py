@@ -28,7 +28,7 @@ GAP = 1e-5
 REORDERED = {"reassoc", "contract", "nsz"}
 
 
-class _Rows(NamedTuple):
+class Rows(NamedTuple):
     """Documents as the loops read them: row places[i] of the dense block, and values begins[i]:ends[i] beside it."""
 
     block: np.ndarray  # (n_rows, n_full)
@@ -38,6 +38,22 @@ class _Rows(NamedTuple):
     begins: np.ndarray  # (n_documents,) ints
     ends: np.ndarray
     factor: float
+
+
+def rows_in_place(X: "np.ndarray | csr_matrix", rows: np.ndarray, scale: float) -> Rows:
+    """Documents where they lie: an array is one block, and a csr matrix has none. Other types become float64."""
+    dtype = _dtype(X)
+    if isinstance(X, np.ndarray):
+        none = np.zeros(len(rows), dtype=np.int64)
+        block = np.ascontiguousarray(X, dtype=dtype)
+        return Rows(block, rows, np.zeros(0, dtype=dtype), none[:0], none, none, 1 / scale)
+    values, block = X.data.astype(dtype, copy=False), np.zeros((1, 0), dtype=dtype)
+    begins, ends = X.indptr[rows], X.indptr[rows + 1]
+    return Rows(block, np.zeros_like(rows), values, X.indices, begins, ends, 1 / scale)
+
+
+def _dtype(X: "np.ndarray | csr_matrix") -> Any:
+    return np.float32 if X.dtype == np.float32 else np.float64
 
 
 class DualPath:
@@ -59,24 +75,19 @@ class DualPath:
         seed: int = 0,
         rows: np.ndarray | None = None,
     ) -> None:
-        dtype: Any = np.float32 if X.dtype == np.float32 else np.float64
         every = np.arange(X.shape[0]) if rows is None else rows
         if isinstance(X, np.ndarray):
             full = np.ones(X.shape[1], dtype=bool)
-            block, none = np.ascontiguousarray(X, dtype=dtype), np.zeros(len(every), dtype=np.int64)
-            documents = block, every, np.zeros(0, dtype=dtype), none[:0], none, none
-        elif not full.any():
-            block, starts = np.zeros((1, 0), dtype=dtype), X.indptr
-            values = X.data.astype(dtype, copy=False)
-            documents = block, np.zeros_like(every), values, X.indices, starts[every], starts[every + 1]
+        if isinstance(X, np.ndarray) or not full.any():
+            self.rows = rows_in_place(X, every, scale)
         else:
-            block, rest = _parts(X, every, full, dtype)
+            block, rest = _parts(X, every, full, _dtype(X))
             starts = rest.indptr
-            documents = block, np.arange(len(every)), rest.data, rest.indices, starts[:-1], starts[1:]
+            layout = rest.data, rest.indices, starts[:-1], starts[1:]
+            self.rows = Rows(block, np.arange(len(every)), *layout, 1 / scale)
         self.full = full
         self.scale = scale
         self.seed = seed
-        self.rows = _Rows(*documents, 1 / scale)
         self.square = _squares(self.rows) / scale**2 + 1.0  # the bias is a feature of ones
         self.shape = (len(every), X.shape[1])
         self._last: dict[int, tuple[np.ndarray, ...]] = {}

@@ -104,10 +104,10 @@ class NewtonPath:
 
         Solutions of one call are where the next begins.
         """
-        way = [] if self.has_begun else self._way_to(C[0])
+        way = [] if self.has_begun else way_to(C[0], self.square[self.train].mean())
         self.has_begun = True
         for before in way:
-            self._follow(before, max_steps)
+            self._follow(np.array([before]), max_steps)
         found = self._follow(np.array(C), max_steps)
         self.buffer = np.empty(0, dtype=np.float32)  # several paths may wait for a further C
         return found
@@ -150,14 +150,6 @@ class NewtonPath:
     def _inside(self, sign: np.ndarray, b: np.ndarray, scores: np.ndarray) -> np.ndarray:
         """Which training documents lie inside the margin, or would without their own part of the score."""
         return (sign != 0) & (sign * (scores - self.square * b) < 1)
-
-    def _way_to(self, C: float) -> list[np.ndarray]:
-        """The C that are solved before a first one, one at a time."""
-        found, each = [], FIRST / self.square[self.train].mean()
-        while each * STEP**0.5 <= C:
-            found.append(np.array([each]))
-            each *= STEP
-        return found
 
     def _solve_together(
         self, b: np.ndarray, scores: np.ndarray, sign: np.ndarray, C: np.ndarray, max_steps: int
@@ -320,7 +312,9 @@ class _System:
             curved = np.where(inside[left], change, 0.0) + ridge[left] * forward
             curve = np.einsum("ij,ij->i", forward, curved)
             least = ridge[left, 0] * np.einsum("ij,ij->i", forward, forward)  # of a matrix without rounding
-            is_sound = (new_size > 0) & (2 * curve > least)  # else it is solved, or precision does not suffice
+            is_sound = (new_size > 0) & (
+                2 * curve > least
+            )  # else it is solved, or precision does not suffice
             length = np.divide(new_size, curve, out=np.zeros_like(curve), where=is_sound)[:, None]
             b[left] += length * forward
             scores[left] += length * change
@@ -346,6 +340,15 @@ def _quadratic_gap(
     primal = norm / 2 + C * np.einsum("ij,ij->i", slack, slack)
     dual = np.einsum("ij,ij->i", b, sign) - norm / 2 - np.einsum("ij,ij->i", b, b) / (4 * C)
     return primal - dual, dual, primal
+
+
+def way_to(C: float, mean_square: float) -> list[float]:
+    """The C that are solved before a first one, of documents of that mean squared length, one at a time."""
+    found, each = [], FIRST / mean_square
+    while each * STEP**0.5 <= C:
+        found.append(each)
+        each *= STEP
+    return found
 
 
 def neighbours(c_grid: Sequence[float]) -> list[list[float]]:

@@ -1,0 +1,136 @@
+"""Newton's method in passes: the optimum of the objective, layouts, folds of many values, cores."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix, vstack
+from sklearn.svm import LinearSVC
+
+from textbench.evaluation import cores
+from textbench.evaluation.probes import catalogue
+from textbench.evaluation.probes.catalogue import LinearSVMProbe, build_probe
+from textbench.evaluation.probes.folds import folds_of
+from textbench.evaluation.probes.solvers import streamed_newton
+from textbench.evaluation.probes.solvers.finite_newton import GAP
+from textbench.evaluation.probes.solvers.streamed_newton import StreamedNewton
+
+Problem = tuple[csr_matrix, np.ndarray]
+
+
+def documents(seed: int, n: int = 150, n_sparse: int = 60, n_dense: int = 10) -> Problem:
+    """Counts beside dense columns with one large common direction, and six overlapping classes, a row's in columns."""
+    rng = np.random.default_rng(seed)
+    counts = rng.poisson(0.1, (n, n_sparse))
+    dense = rng.normal(2, 1, (n, n_dense))
+    X = csr_matrix(np.hstack([counts, dense]), dtype=np.float32)
+    scores = X @ rng.normal(0, 1, (X.shape[1], 6)) + rng.normal(0, 2, (n, 6))
+    return X, scores > np.diagonal(np.quantile(scores, [0.5, 0.9, 0.3, 0.5, 0.8, 0.6], axis=0))
+
+
+def objective(X: csr_matrix, positive: np.ndarray, C: float, w: np.ndarray, b: float) -> float:
+    slack = np.maximum(0, 1 - np.where(positive, 1, -1) * (X @ w + b))
+    return float(w @ w / 2 + b**2 / 2 + C * slack @ slack)
+
+
+@pytest.mark.parametrize(("C", "sample"), [(0.01, 20), (3.0, 20), (3.0, 10_000), (100.0, 10_000)])
+def test_the_objective_is_within_the_gap_of_its_minimum(
+    C: float, sample: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However few documents the preconditioner has seen: fewer than there are features, here."""
+    monkeypatch.setattr(streamed_newton, "SAMPLE", sample)
+    X, positive = documents(0)
+    scale = 3.0
+    for column, (w, b, converged) in zip(
+        positive.T, StreamedNewton(X, scale).solve_all(positive, C, 100), strict=True
+    ):
+        assert converged
+        rows = csr_matrix(X, dtype=np.float64) / scale
+        reference = LinearSVC(C=C, tol=1e-10, max_iter=1_000_000, random_state=0).fit(rows, column)
+        lowest = objective(rows, column, C, reference.coef_[0], float(reference.intercept_[0]))
+        assert objective(rows, column, C, w * scale, b) <= lowest * (1 + GAP)
+
+
+def test_a_path_ends_where_a_fresh_start_does() -> None:
+    X, positive = documents(1)
+    path = StreamedNewton(X, 2.0)
+    for C in (0.01, 1.0, 100.0, 1.0, 0.1):  # downwards too
+        for column, on_path, fresh in zip(
+            positive.T,
+            path.solve_all(positive, C, 100),
+            StreamedNewton(X, 2.0).solve_all(positive, C, 100),
+            strict=True,
+        ):
+            reached = [objective(X / 2.0, column, C, w * 2.0, b) for w, b, _ in (on_path, fresh)]
+            assert reached[0] == pytest.approx(reached[1], rel=GAP)
+
+
+def test_the_layout_does_not_matter_and_nothing_is_written() -> None:
+    X, positive = documents(2)
+    some = np.arange(40, 190)
+    more = csr_matrix(vstack([X[:40], X]))
+    layouts = [(X,), (X.toarray(),), (X.astype(np.float64),), (np.asfortranarray(X.toarray()),)]
+    layouts += [(more, some), (more.toarray(), some)]
+    answers = []
+    for given, *rows in layouts:
+        values = given if isinstance(given, np.ndarray) else given.data
+        values.flags.writeable = False
+        answers.append(StreamedNewton(given, 2.0, *rows).solve_all(positive, 3.0, 100))
+    for solved in answers:
+        for found, expected in zip(solved, answers[0], strict=True):
+            assert found[2]
+            np.testing.assert_allclose(found[0], expected[0], atol=1e-5)
+
+
+def test_the_same_bits_on_however_many_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, positive = documents(3)
+    solved = []
+    for n in (1, 3):
+        monkeypatch.setattr(cores, "n_cores", lambda n=n: n)
+        solved.append(StreamedNewton(X, 2.0).solve_all(positive, 3.0, 100))
+    for found, expected in zip(*solved, strict=True):
+        np.testing.assert_array_equal(found[0], expected[0])
+
+
+def test_running_out_of_steps_is_said() -> None:
+    X, positive = documents(4)
+    path = StreamedNewton(X, 2.0)
+    assert not all(converged for *_, converged in path.solve_all(positive, 300.0, 1))
+    assert all(converged for *_, converged in path.solve_all(positive, 300.0, 100))
+
+
+def test_folds_of_very_many_values_are_those_of_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read where they lie beyond a limit, of which a sample's folds keep below."""
+    X, positive = documents(5, n=300)
+    y = positive[:, 0].astype(int) + positive[:, 1]
+    folds = folds_of(X, y, 3, 0)
+    folds += [(train[::4], test) for train, test in folds]
+    few = list(solved(X, y, folds))
+    monkeypatch.setattr(
+        catalogue, "choose_solver", lambda X: "streamed" if X.shape[0] == 300 else "liblinear"
+    )
+    monkeypatch.setattr(catalogue, "MOST_COPIED", X.nnz // 2)
+    monkeypatch.setattr(catalogue, "TOLERANCE", 1e-8)
+    for expected, found in zip(few, solved(X, y, folds), strict=True):
+        np.testing.assert_allclose(found, expected, atol=0.02)
+
+
+def solved(X: csr_matrix, y: np.ndarray, folds: list[tuple[np.ndarray, np.ndarray]]) -> Iterator[np.ndarray]:
+    """The decision values of each fold and C."""
+    for probes, held_out in build_probe("linear-svm").fit_folds(X, y, folds):
+        for probe in probes([0.3, 3.0]):
+            yield probe.decision_function(held_out)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_the_probe_answers_as_by_liblinear(several: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, positive = documents(6)
+    y = csr_matrix(positive) if several else positive.argmax(axis=1)
+    monkeypatch.setattr(catalogue, "choose_solver", lambda X: "streamed")
+    fast = list(LinearSVMProbe().fit_path(X, y, [0.3, 3.0, 30.0]))
+    monkeypatch.setattr(catalogue, "choose_solver", lambda X: "liblinear")
+    monkeypatch.setattr(catalogue, "TOLERANCE", 1e-7)
+    for probe in fast:
+        slow = LinearSVMProbe(C=probe.C).fit(X, y)
+        assert probe.converged_
+        np.testing.assert_allclose(probe.decision_function(X), slow.decision_function(X), atol=0.02)
