@@ -6,7 +6,13 @@ from sklearn.datasets import load_digits
 from sklearn.svm import LinearSVC
 
 from textbench.evaluation.probes.solvers import finite_newton
-from textbench.evaluation.probes.solvers.finite_newton import GAP, NewtonPath, NewtonSolution, neighbours
+from textbench.evaluation.probes.solvers.finite_newton import (
+    GAP,
+    NewtonPath,
+    NewtonSolution,
+    neighbours,
+    way_to,
+)
 from textbench.evaluation.probes.solvers.gram import gram_matrix
 
 
@@ -68,7 +74,7 @@ def test_the_objective_is_within_the_gap_of_the_minimum(seed: int, C: float) -> 
 
 def test_what_is_solved_on_the_way_to_a_large_first_c_is_not_yielded() -> None:
     X, positive = problem(0, spread=1.0)
-    way = NewtonPath(gram_matrix(X), np.arange(len(X)), 3.0, positive[None])._way_to(100.0)
+    way = way_to(100.0, (X**2).sum(axis=1).mean() / 9 + 1)
     assert len(way) > 1 and all(C < 100 for C in way)
     (alone,), *path = solve(X, positive, 100.0, scale=3.0), *solve(X, positive, 0.1, 1.0, 100.0, scale=3.0)
     assert alone.converged and path[-1].converged and len(path) == 3

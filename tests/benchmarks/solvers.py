@@ -3,6 +3,10 @@
 `TEXTBENCH_SOLVERS_DOCUMENTS` says how many documents train (140,000), beside half as many for the test; of 60 words
 and 4 classes, each against the rest. Of every solver: CPU seconds, accuracy, and by how much its objective, the mean
 over classes, is above the lowest that was seen. SAGA is scikit-learn's. The probe is what this project takes.
+
+Then documents of SCDV's kind, sums of word vectors by soft clusters, whose spectrum falls fast: a path of C for a few
+by Newton's method on the Gram matrix, with its preconditioner of low rank and by the diagonal alone; and for more
+of them Newton's method in passes beside dual descent.
 """
 
 import os
@@ -10,21 +14,31 @@ import time
 import warnings
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
+from scipy.sparse import csr_matrix
+from scipy.special import softmax
+from sklearn.decomposition import TruncatedSVD
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
 from tests.benchmarks.tuning import short_documents
+from textbench.evaluation.probes import catalogue
 from textbench.evaluation.probes.catalogue import build_probe
+from textbench.evaluation.probes.solvers import finite_newton
 from textbench.evaluation.probes.solvers.dual_descent import DualPath
 from textbench.featurizers import tfidf
+from textbench.featurizers.scdv import compose
 
 N_TRAIN = int(os.environ.get("TEXTBENCH_SOLVERS_DOCUMENTS") or 140_000)
 SVM_C, LOGISTIC_C = (0.3, 10.0), (3.0,)
 TOLERANCE = 1e-3
+N_WEIGHTED = 6_000, 40_000
+N_CLUSTERS, N_DIMENSIONS = 40, 50
+WEIGHTED_PATH = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 Hyperplanes = tuple[np.ndarray, np.ndarray]
 
 
@@ -44,6 +58,41 @@ def main() -> None:
             _compare(
                 "logistic regression", C, _logistic_solvers(C), train, y[:N_TRAIN], test, known, logistic
             )
+        del X, train, test
+        weighted_vectors()
+
+
+def weighted_vectors() -> None:
+    """Print the CPU seconds of each C on a path, without and with what is for a spectrum that falls fast."""
+    counts, y = short_documents(max(N_WEIGHTED))
+    X = _weighted_vectors(counts)
+    few, many = N_WEIGHTED
+    _descent(X[:1000], y[:1000], 1.0)  # compile
+    for name, patience in (("by the diagonal", np.inf), ("with low rank", finite_newton.PATIENCE)):
+        with (
+            patch.object(finite_newton, "PATIENCE", patience),
+            patch.object(catalogue, "choose_solver", lambda X: "gram"),
+        ):
+            _print_path(f"{few:,} on the Gram matrix, {name}", X[:few], y[:few])
+    for solver in ("descent", "streamed"):
+        with patch.object(catalogue, "choose_solver", lambda X, solver=solver: solver):
+            _print_path(f"{many:,}, {solver}", X[:many], y[:many])
+
+
+def _weighted_vectors(counts: csr_matrix) -> np.ndarray:
+    """Documents by SCDV's sums, float32 (n_documents, N_CLUSTERS * N_DIMENSIONS), of singular vectors of the terms."""
+    terms = TruncatedSVD(N_DIMENSIONS, random_state=0).fit(counts.astype(np.float64)).components_.T
+    terms /= np.linalg.norm(terms, axis=1, keepdims=True).clip(1e-12)
+    centres = terms[np.random.default_rng(0).choice(len(terms), N_CLUSTERS, replace=False)]
+    return compose(counts, terms, softmax(10 * terms @ centres.T, axis=1), np.ones(len(terms)))
+
+
+def _print_path(name: str, X: np.ndarray, y: np.ndarray) -> None:
+    spent, last = [], time.process_time()
+    for probe in build_probe("linear-svm").fit_path(X, y, WEIGHTED_PATH):
+        spent.append(f"{time.process_time() - last:.1f}" + ("" if probe.converged_ else " (not converged)"))
+        last = time.process_time()
+    print(f"  {name}: {', '.join(spent)} CPU s for C = {', '.join(f'{C:g}' for C in WEIGHTED_PATH)}")
 
 
 def squared_hinge(margins: np.ndarray) -> float:
