@@ -41,7 +41,10 @@ class Rows(NamedTuple):
 
 
 def rows_in_place(X: "np.ndarray | csr_matrix", rows: np.ndarray, scale: float) -> Rows:
-    """Documents where they lie: an array is one block, and a csr matrix has none. Other types become float64."""
+    """Documents where they lie: an array is one block, and a csr matrix has none. Other types become float64.
+
+    X: csr or dense (n, n_features); rows: (n_documents,) ints, the positions of the documents among them.
+    """
     dtype = _dtype(X)
     if isinstance(X, np.ndarray):
         none = np.zeros(len(rows), dtype=np.int64)
@@ -87,7 +90,7 @@ class DualPath:
     def solve_all(
         self, positive: np.ndarray, C: float, max_iter: int
     ) -> list[tuple[np.ndarray, float, bool]]:
-        """What `solve` returns for each column of bools (n_documents, n_problems), solved at a time on all cores."""
+        """What `solve` returns for each column of positive, bools (n_documents, n_problems): all cores solve them."""
         solved: list[tuple[np.ndarray, float, bool]] = in_threads(
             lambda problem: self.solve(problem, positive[:, problem], C, max_iter), range(positive.shape[1])
         )

@@ -312,9 +312,8 @@ class _System:
             curved = np.where(inside[left], change, 0.0) + ridge[left] * forward
             curve = np.einsum("ij,ij->i", forward, curved)
             least = ridge[left, 0] * np.einsum("ij,ij->i", forward, forward)  # of a matrix without rounding
-            is_sound = (new_size > 0) & (
-                2 * curve > least
-            )  # else it is solved, or precision does not suffice
+            # Where not, it is solved, or precision does not suffice.
+            is_sound = (new_size > 0) & (2 * curve > least)
             length = np.divide(new_size, curve, out=np.zeros_like(curve), where=is_sound)[:, None]
             b[left] += length * forward
             scores[left] += length * change

@@ -38,7 +38,7 @@ class PrimalPath:
     def solve_all(
         self, positive: np.ndarray, C: float, max_iter: int
     ) -> list[tuple[np.ndarray, float, bool]]:
-        """What `solve` returns for each column of bools (n_documents, n_problems)."""
+        """What `solve` returns for each column of positive, bools (n_documents, n_problems)."""
         return [self.solve(k, column, C, max_iter) for k, column in enumerate(positive.T)]
 
     def solve(

@@ -67,8 +67,8 @@ class StreamedNewton:
     minimise |w|^2/2 + b^2/2 + C sum_i max(0, 1 - y_i (w.x_i/scale + b))^2.
 
     X: csr or dense (n_documents, n_features), float32 or float64, mapped or not, never modified nor copied; sums are
-    float64. rows: positions of the documents, ints, of X's if not all. No random numbers: the same bits each time.
-    Memory: the BLOCK features' products, twice, and SAMPLE documents as an array.
+    float64. rows: (n_documents,) ints, positions of the documents if not all of X's. No random numbers: the same bits
+    each time. Memory: the BLOCK features' products, twice, and SAMPLE documents as an array.
     """
 
     def __init__(self, X: "np.ndarray | csr_matrix", scale: float, rows: np.ndarray | None = None) -> None:
@@ -85,9 +85,9 @@ class StreamedNewton:
     def solve_all(
         self, positive: np.ndarray, C: float, max_iter: int
     ) -> list[tuple[np.ndarray, float, bool]]:
-        """Solve each column of bools (n_documents, n_problems): (coefficients of X, intercept, whether it converged).
+        """Solve each problem: (coefficients (n_features,) for x as given, intercept, whether it converged).
 
-        positive: the same at each call. max_iter: Newton steps.
+        positive: bools (n_documents, n_problems), the same at each call. max_iter: Newton steps.
         """
         solved: list[tuple[np.ndarray, float, bool]] = []
         for group in row_blocks(positive.shape[1], LANES):
