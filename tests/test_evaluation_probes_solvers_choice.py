@@ -32,18 +32,14 @@ def test_each_solver_has_its_documents() -> None:
         "sparse": (sparse, "liblinear"),
         "sparse, and one long document": (csr_matrix(vstack([sparse, long])), "gram"),
         "too many documents, in full columns": (csr_matrix(hstack([many, empty])), "streamed"),
+        "and of many features": (
+            csr_matrix(hstack([many, empty, empty, empty, empty, empty, empty])),
+            "descent",
+        ),
         "too many documents, sparse": (csr_matrix(vstack([sparse] * 13)), "liblinear"),
     }
     for name, (X, expected) in answers.items():
         assert choose_solver(X) == expected, name
-
-
-def test_newtons_method_in_passes_wants_documents_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    dense = np.random.default_rng(0).normal(0, 1, (1000, 400)).astype(np.float32)
-    monkeypatch.setattr(choice, "MOST", 900)
-    monkeypatch.setattr(choice, "WORTH", 0)
-    assert choose_solver(dense) == "descent"
-    assert choose_solver(dense[:, :300]) == "streamed"
 
 
 def test_more_values_than_may_be_copied_are_read_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,7 +47,11 @@ def test_more_values_than_may_be_copied_are_read_as_they_are(monkeypatch: pytest
     monkeypatch.setattr(choice, "MOST_COPIED", X.nnz)
     assert choose_solver(X) == "liblinear"
     monkeypatch.setattr(choice, "MOST_COPIED", X.nnz - 1)
-    assert choose_solver(X) == "streamed"
+    assert choose_solver(X) == "descent"
+    monkeypatch.setattr(choice, "MOST_COPIED", X[:, :330].nnz - 1)
+    monkeypatch.setattr(choice, "LARGE", 0)
+    monkeypatch.setattr(choice, "WORTH", 0)
+    assert choose_solver(X[:, :330]) == "streamed"
 
 
 def test_logistic_regression_has_others() -> None:

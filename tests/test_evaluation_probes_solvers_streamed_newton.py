@@ -33,13 +33,11 @@ def objective(X: csr_matrix, positive: np.ndarray, C: float, w: np.ndarray, b: f
     return float(w @ w / 2 + b**2 / 2 + C * slack @ slack)
 
 
-@pytest.mark.parametrize("block", [1, 10, 1000])
-@pytest.mark.parametrize(("C", "sample"), [(0.01, 20), (3.0, 20), (3.0, 10_000), (30.0, 10_000)])
+@pytest.mark.parametrize(("C", "sample"), [(0.01, 20), (3.0, 20), (3.0, 10_000), (100.0, 10_000)])
 def test_the_objective_is_within_the_gap_of_its_minimum(
-    C: float, sample: int, block: int, monkeypatch: pytest.MonkeyPatch
+    C: float, sample: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However few documents and features the preconditioner has seen."""
-    monkeypatch.setattr(streamed_newton, "BLOCK", block)
+    """However few documents the preconditioner has seen: fewer than there are features, here."""
     monkeypatch.setattr(streamed_newton, "SAMPLE", sample)
     X, positive = documents(0)
     scale = 3.0

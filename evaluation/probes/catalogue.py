@@ -147,11 +147,10 @@ class LinearSVMProbe(LiblinearProbe):
         Of very many values the training documents are read where they lie.
         """
         n_values = X.size if isinstance(X, np.ndarray) else X.nnz
-        if n_values <= MOST_COPIED or self._chosen(X) != "streamed":
+        if n_values <= MOST_COPIED:
             yield from super().fit_folds(X, y, folds)
             return
-        from textbench.evaluation.probes.solvers.streamed_newton import StreamedNewton
-
+        solver = self._chosen(X)
         for train, test in folds:
             if n_values * (len(train) / X.shape[0]) <= MOST_COPIED:
                 yield from super().fit_folds(X, y, [(train, test)])
@@ -159,7 +158,7 @@ class LinearSVMProbe(LiblinearProbe):
             check_documents(train, y[train])
             probe = copy(self)
             probe.scale_ = root_mean_square_norm(X, train) if self.scaled else 1.0
-            yield partial(probe._path, StreamedNewton(X, probe.scale_, train), y[train]), X[test]
+            yield partial(probe._path, probe._documents(X, solver, train), y[train]), X[test]
 
     def _solver(self, n_documents: int) -> Any:
         from sklearn.svm import LinearSVC
@@ -175,6 +174,10 @@ class LinearSVMProbe(LiblinearProbe):
             return super()._prepared(X, y)
         check_documents(X, y)
         self.scale_ = self._scale(X)
+        return self._documents(X, solver)
+
+    def _documents(self, X: "np.ndarray | csr_matrix", solver: Solver, rows: np.ndarray | None = None) -> Any:
+        """All documents, or for solvers of very many those at some positions, as the solver wants them."""
         if solver == "primal":
             from textbench.evaluation.probes.solvers.primal_newton import PrimalPath
 
@@ -182,10 +185,10 @@ class LinearSVMProbe(LiblinearProbe):
         if solver == "streamed":  # it loads numba, which takes a second, as the other does
             from textbench.evaluation.probes.solvers.streamed_newton import StreamedNewton
 
-            return StreamedNewton(X, self.scale_)
+            return StreamedNewton(X, self.scale_, rows)
         from textbench.evaluation.probes.solvers.dual_descent import DualPath
 
-        return DualPath(X, full_columns(X), self.scale_, self.random_state)
+        return DualPath(X, _block(X), self.scale_, self.random_state, rows)
 
     def _fit_classes(self, documents: Any, y: np.ndarray) -> None:
         if hasattr(documents, "gram") or hasattr(documents, "solve_all"):
@@ -204,6 +207,12 @@ class LinearSVMProbe(LiblinearProbe):
         for label, (coefficients, intercept, converged) in zip(labels, solved, strict=True):
             self.coef_[label], self.intercept_[label] = coefficients, intercept
             self.converged_ &= converged
+
+
+def _block(X: "np.ndarray | csr_matrix") -> np.ndarray:
+    """The columns of which dual descent makes a dense block, bools (n_features,): none of a large csr matrix."""
+    is_large = not isinstance(X, np.ndarray) and X.nnz > MOST_COPIED
+    return np.zeros(X.shape[1], dtype=bool) if is_large else full_columns(X)
 
 
 class LogisticRegressionProbe(LiblinearProbe):

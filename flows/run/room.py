@@ -11,8 +11,8 @@ from textbench.tasks.storage.recipe import Reference
 from textbench.tasks.storage.store import Store
 
 SHARE = 0.8  # of the machine's memory: documents, the process and the system need some too
-# A linear SVM copies very many features once, to 4 bytes a value where most documents have the column and 8 elsewhere:
-# that is what methods forecast. Other probes take up to 28 (LIBLINEAR), and so does setting features side by side.
+# Methods forecast what they need themselves: a linear SVM reads very many features where they lie. Other probes take up
+# to 28 bytes a value (LIBLINEAR), and so does setting features side by side.
 COPIED = 4.5
 LONGEST = 86_400.0  # seconds of a stage, where no limit is given
 FEW = 20_000  # training documents that are quick by any method: nothing is timed

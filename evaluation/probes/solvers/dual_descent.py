@@ -66,20 +66,28 @@ class DualPath:
 
     X: csr or dense (n_documents, n_features), any real dtype, never modified; float32 is read as it is, other
     types as float64; sums are float64. full: bools (n_features,), the columns of the dense block, a copy; an array is
-    one block where it lies, and without full columns a csr matrix is read where it lies. The same seed gives the same
-    bits, on however many threads.
+    one block where it lies, and without full columns a csr matrix is read where it lies. rows: positions of the
+    documents, ints, of X's if not all. The same seed gives the same bits, on however many threads.
     """
 
-    def __init__(self, X: "np.ndarray | csr_matrix", full: np.ndarray, scale: float, seed: int = 0) -> None:
-        every = np.arange(X.shape[0])
+    def __init__(
+        self,
+        X: "np.ndarray | csr_matrix",
+        full: np.ndarray,
+        scale: float,
+        seed: int = 0,
+        rows: np.ndarray | None = None,
+    ) -> None:
+        every = np.arange(X.shape[0]) if rows is None else rows
         if isinstance(X, np.ndarray):
             full = np.ones(X.shape[1], dtype=bool)
         if isinstance(X, np.ndarray) or not full.any():
             self.rows = rows_in_place(X, every, scale)
         else:
-            block, rest = _parts(X, full)
+            block, rest = _parts(X, every, full, _dtype(X))
             starts = rest.indptr
-            self.rows = Rows(block, every, rest.data, rest.indices, starts[:-1], starts[1:], 1 / scale)
+            layout = rest.data, rest.indices, starts[:-1], starts[1:]
+            self.rows = Rows(block, np.arange(len(every)), *layout, 1 / scale)
         self.full = full
         self.scale = scale
         self.seed = seed
@@ -136,12 +144,42 @@ class DualPath:
         return coefficients, float(bias[0])
 
 
-def _parts(X: "csr_matrix", full: np.ndarray) -> tuple[np.ndarray, Any]:
-    """The full columns of csr documents as an array, C order, the others as csr, columns of both rising."""
-    dense = X[:, full].astype(_dtype(X), copy=False).toarray(order="C")
-    sparse = X[:, ~full].astype(_dtype(X), copy=False)
-    sparse.sort_indices()
-    return dense, sparse
+def _parts(X: "csr_matrix", rows: np.ndarray, full: np.ndarray, dtype: Any) -> tuple[np.ndarray, Any]:
+    """The full columns of some csr documents as an array, C order, the others as csr, columns of both rising."""
+    from scipy.sparse import csr_matrix
+
+    ordered = X if X.has_sorted_indices else X.sorted_indices()
+    n_full = np.count_nonzero(full)
+    # Its place in the dense block, or -1 less its place among the others.
+    place = np.where(full, np.cumsum(full) - 1, -np.cumsum(~full))
+    n_sparse = np.zeros(len(rows), dtype=np.int64)
+    _count_sparse(rows, ordered.indptr, ordered.indices, place, n_sparse)
+    starts = np.concatenate([[0], np.cumsum(n_sparse)])
+    starts = starts.astype(np.int32) if starts[-1] <= np.iinfo(np.int32).max else starts
+    dense = np.zeros((len(rows), n_full), dtype=dtype)
+    columns, values = np.empty(starts[-1], dtype=starts.dtype), np.empty(starts[-1], dtype=dtype)
+    _part(rows, ordered.indptr, ordered.indices, ordered.data, place, dense, columns, values)
+    return dense, csr_matrix((values, columns, starts), shape=(len(rows), X.shape[1] - n_full))
+
+
+@njit(nogil=True, cache=True)
+def _count_sparse(rows, starts, columns, place, n_sparse):  # type: ignore[no-untyped-def]
+    for i, row in enumerate(rows):
+        for k in range(starts[row], starts[row + 1]):
+            n_sparse[i] += place[columns[k]] < 0
+
+
+@njit(nogil=True, cache=True)
+def _part(rows, starts, columns, values, place, dense, sparse_columns, sparse_values):  # type: ignore[no-untyped-def]
+    n = 0
+    for i, row in enumerate(rows):
+        for k in range(starts[row], starts[row + 1]):
+            to = place[columns[k]]
+            if to >= 0:
+                dense[i, to] += values[k]
+            else:
+                sparse_columns[n], sparse_values[n] = -1 - to, values[k]
+                n += 1
 
 
 @njit(fastmath=REORDERED, nogil=True, cache=True)

@@ -4,8 +4,8 @@ The squared hinge loss is quadratic as long as the same documents S lie inside t
 H = I + 2C X_S' X_S over the features and a column of ones. Conjugate gradients solve H v = -gradient roughly; one
 moves along v as far as the loss falls, and S changes. A pass reads every document once, in order, for all classes: the
 products with X and with its transpose are those of one row while it is in the cache, so that mapped files may be
-larger than memory. The preconditioner is the Hessian of a sample of the documents over the features that most of them
-have, and its diagonal over the others; it serves all classes. A solution is accepted only with a small duality gap.
+larger than memory. The preconditioner is the Hessian of a sample of the documents; it serves all classes. A solution
+is accepted only with a small duality gap.
 
 Source: Keerthi, DeCoste, A Modified Finite Newton Method for Fast Solution of Large Scale Linear SVMs, JMLR 6 (2005);
 Byrd, Chin, Neveitt, Nocedal, On the Use of Stochastic Hessian Information in Optimization Methods for Machine
@@ -27,15 +27,13 @@ from textbench.evaluation.probes.solvers.finite_newton import GAP, line_search, 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-SAMPLE = 10_000  # documents of the preconditioner
-BLOCK = 12_000  # features whose products with one another it knows, 600 MB
+SAMPLE = 4_000  # documents of the preconditioner
 MAX_STEPS = 50  # Newton steps
 ROUGH = 0.1  # the duality gap up to which the smaller C on the way to a first large one are solved
 FORCING = 0.1  # conjugate gradients leave so much of the gradient, in the norm of the preconditioner
 MAX_INNER = 100  # of them in a step
 LANES = 4  # classes that are solved together
-ROWS = 1024  # of the sample that are copied at once
-PARTS = 16  # of the documents, whose sums are added in their order: the same bits on however many threads
+PARTS = 32  # of the documents, whose sums are added in their order: the same bits on however many threads
 
 
 class _State(NamedTuple):
@@ -45,22 +43,6 @@ class _State(NamedTuple):
     scores: np.ndarray
 
 
-class _Preconditioner(NamedTuple):
-    """A Cholesky factor over some features, the intercept's last, and a diagonal (n_features + 1,) for the others."""
-
-    block: np.ndarray
-    factor: Any
-    diagonal: np.ndarray
-
-    def divide(self, vectors: np.ndarray) -> np.ndarray:
-        """What the inverse multiplies vectors (n_features + 1, n) to."""
-        divided = vectors / self.diagonal[:, None]
-        divided[self.block] = cho_solve(
-            self.factor, vectors[self.block].astype(np.float32), check_finite=False
-        )
-        return divided
-
-
 class StreamedNewton:
     """The binary problems of one set of documents, solved for one C after another, each from the last solution.
 
@@ -68,18 +50,15 @@ class StreamedNewton:
 
     X: csr or dense (n_documents, n_features), float32 or float64, mapped or not, never modified nor copied; sums are
     float64. rows: (n_documents,) ints, positions of the documents if not all of X's. No random numbers: the same bits
-    each time. Memory: the BLOCK features' products, twice, and SAMPLE documents as an array.
+    each time. Memory: n_features^2 float32, twice, and SAMPLE documents as an array.
     """
 
     def __init__(self, X: "np.ndarray | csr_matrix", scale: float, rows: np.ndarray | None = None) -> None:
         every = np.arange(X.shape[0]) if rows is None else rows
         self.rows = rows_in_place(X, every, scale)
         self.shape = (len(every), X.shape[1])
-        squares, counts = self._columns()
-        self.block = np.sort(np.argsort(-counts, kind="stable")[:BLOCK])
-        self.squares = np.append(squares, len(every))  # the bias is a feature of ones
         some = every[np.unique(np.linspace(0, len(every) - 1, SAMPLE).astype(np.intp))]
-        self.hessian = _second_moments(X, some, self.block, scale) * np.float32(len(every) / len(some))
+        self.hessian = _second_moments(X, some, scale) * np.float32(len(every) / len(some))
         self._last: dict[int, _State] = {}
 
     def solve_all(
@@ -103,7 +82,7 @@ class StreamedNewton:
         sign = np.where(positive, 1.0, -1.0)
         if group not in self._last:
             state = _State(np.zeros((self.shape[1] + 1, sign.shape[1])), np.zeros(sign.shape))
-            mean_square = float(self.squares.sum()) / self.shape[0]
+            mean_square = float(self.hessian.trace(dtype=np.float64)) / self.shape[0]
             for before in way_to(C, mean_square):
                 self._solve(state, sign, before, max_steps, ROUGH)
             self._last[group] = state
@@ -115,7 +94,7 @@ class StreamedNewton:
         """Newton steps, which change the state, until each duality gap is small: which converged."""
         w, scores = state
         left = np.arange(sign.shape[1])
-        factor: _Preconditioner | None = None
+        factor: Any = None
         for _ in range(max_steps):
             slack = np.maximum(0.0, 1.0 - sign[:, left] * scores[:, left])
             gradient = w[:, left] - 2 * C * self._transposed(sign[:, left] * slack)
@@ -134,21 +113,20 @@ class StreamedNewton:
                 scores[:, one] += t * change[:, k]
         return ~np.isin(np.arange(sign.shape[1]), left)
 
-    def _factor(self, weight: float) -> "_Preconditioner":
-        """About I + weight times the second moments, with what float32 needs beside I."""
+    def _factor(self, weight: float) -> Any:
+        """The Cholesky factor of I + weight times the sampled second moments, with what float32 needs beside I."""
         hessian = self.hessian * np.float32(weight)
         ridge = 1 + np.finfo(np.float32).eps * hessian.trace(dtype=np.float64)
         hessian[np.diag_indices_from(hessian)] += np.float32(ridge)
-        factor = cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)
-        return _Preconditioner(np.append(self.block, self.shape[1]), factor, 1 + weight * self.squares)
+        return cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)
 
     def _step(
-        self, gradient: np.ndarray, inside: np.ndarray, C: float, factor: "_Preconditioner"
+        self, gradient: np.ndarray, inside: np.ndarray, C: float, factor: Any
     ) -> tuple[np.ndarray, np.ndarray]:
         """Solve H v = -gradient roughly by preconditioned conjugate gradients: v, and the scores along it."""
         v, change = np.zeros_like(gradient), np.zeros(inside.shape)
         rest = -gradient
-        scaled = factor.divide(rest)
+        scaled = _divided(factor, rest)
         way, size = scaled, np.einsum("ij,ij->j", rest, scaled)
         wanted, left = FORCING**2 * size, np.arange(gradient.shape[1])
         for _ in range(MAX_INNER):
@@ -159,7 +137,7 @@ class StreamedNewton:
             v[:, left] += length * forward
             change[:, left] += length * along
             rest[:, left] -= length * curved
-            scaled = factor.divide(rest[:, left])
+            scaled = _divided(factor, rest[:, left])
             new_size = np.einsum("ij,ij->j", rest[:, left], scaled)
             way[:, left] = scaled + new_size / size[left] * forward
             size[left] = new_size
@@ -186,31 +164,15 @@ class StreamedNewton:
         )
         return np.asarray(np.sum(parts, axis=0)[:, :n])
 
-    def _columns(self) -> tuple[np.ndarray, np.ndarray]:
-        """The sums of squares of each column, and how many documents have it."""
-        parts = in_threads(
-            lambda part: _sum_columns(self.rows, self.shape[1], part[0], part[1]), self._parts()
-        )
-        squares, counts = np.sum(parts, axis=0)
-        return squares, counts
-
     def _parts(self) -> list[tuple[int, int]]:
         ends = np.linspace(0, self.shape[0], PARTS + 1).astype(int).tolist()
         return list(itertools.pairwise(ends))
 
 
-def _second_moments(
-    X: "np.ndarray | csr_matrix", some: np.ndarray, columns: np.ndarray, scale: float
-) -> np.ndarray:
-    """The products of some columns over some documents, and of a column of ones last, in Fortran's order.
-
-    float32, the lower triangle.
-    """
-    rows = np.ones((len(some), len(columns) + 1), dtype=np.float32)
-    for part in row_blocks(len(some), ROWS):
-        documents = X[some[part]][:, columns]
-        rows[part, :-1] = documents if isinstance(documents, np.ndarray) else documents.toarray()
-        rows[part, :-1] /= np.float32(scale)
+def _second_moments(X: "np.ndarray | csr_matrix", some: np.ndarray, scale: float) -> np.ndarray:
+    """The lower triangle of X_m' X_m of some documents, with a column of ones last, float32, in Fortran's order."""
+    rows = X[some] if isinstance(X, np.ndarray) else X[some].toarray()
+    rows = np.column_stack([rows / scale, np.ones(len(some))]).astype(np.float32)
     return np.asarray(blas.ssyrk(1.0, rows.T, lower=1))
 
 
@@ -219,6 +181,10 @@ def _in_lanes(columns: np.ndarray) -> np.ndarray:
     lanes = np.zeros((len(columns), LANES), dtype=columns.dtype)
     lanes[:, : columns.shape[1]] = columns
     return lanes
+
+
+def _divided(factor: Any, vectors: np.ndarray) -> np.ndarray:
+    return np.asarray(cho_solve(factor, vectors.astype(np.float32), check_finite=False), dtype=np.float64)
 
 
 def _relative_gaps(w: np.ndarray, gradient: np.ndarray, slack: np.ndarray, C: float) -> np.ndarray:
@@ -254,21 +220,6 @@ def _multiply_transposed(rows, weights, n_features, begin, end):  # type: ignore
             sums[n_features, c] += weights[i, c]
             weight[c] = weights[i, c] * rows.factor
         _add(rows, i, weight, sums)
-    return sums
-
-
-@njit(nogil=True, cache=True)
-def _sum_columns(rows, n_features, begin, end):  # type: ignore[no-untyped-def]
-    sums = np.zeros((2, n_features))
-    for i in range(begin, end):
-        for j in range(rows.block.shape[1]):
-            value = np.float64(rows.block[rows.places[i], j]) * rows.factor
-            sums[0, j] += value * value
-            sums[1, j] += value != 0
-        for k in range(rows.begins[i], rows.ends[i]):
-            value = np.float64(rows.values[k]) * rows.factor
-            sums[0, rows.columns[k]] += value * value
-            sums[1, rows.columns[k]] += value != 0
     return sums
 
 
