@@ -38,7 +38,7 @@ SVM_C, LOGISTIC_C = (0.3, 10.0), (3.0,)
 TOLERANCE = 1e-3
 N_WEIGHTED = 6_000, 40_000
 N_CLUSTERS, N_DIMENSIONS = 40, 50
-WEIGHTED_PATH = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+FEW_PATH, MANY_PATH = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0), (0.3, 1.0, 3.0)
 Hyperplanes = tuple[np.ndarray, np.ndarray]
 
 
@@ -73,10 +73,10 @@ def weighted_vectors() -> None:
             patch.object(finite_newton, "PATIENCE", patience),
             patch.object(catalogue, "choose_solver", lambda X: "gram"),
         ):
-            _print_path(f"{few:,} on the Gram matrix, {name}", X[:few], y[:few])
+            _print_path(f"{few:,} on the Gram matrix, {name}", X[:few], y[:few], FEW_PATH)
     for solver in ("descent", "streamed"):
         with patch.object(catalogue, "choose_solver", lambda X, solver=solver: solver):
-            _print_path(f"{many:,}, {solver}", X[:many], y[:many])
+            _print_path(f"{many:,}, {solver}", X[:many], y[:many], MANY_PATH)
 
 
 def _weighted_vectors(counts: csr_matrix) -> np.ndarray:
@@ -87,12 +87,12 @@ def _weighted_vectors(counts: csr_matrix) -> np.ndarray:
     return compose(counts, terms, softmax(10 * terms @ centres.T, axis=1), np.ones(len(terms)))
 
 
-def _print_path(name: str, X: np.ndarray, y: np.ndarray) -> None:
+def _print_path(name: str, X: np.ndarray, y: np.ndarray, path: tuple[float, ...]) -> None:
     spent, last = [], time.process_time()
-    for probe in build_probe("linear-svm").fit_path(X, y, WEIGHTED_PATH):
+    for probe in build_probe("linear-svm").fit_path(X, y, path):
         spent.append(f"{time.process_time() - last:.1f}" + ("" if probe.converged_ else " (not converged)"))
         last = time.process_time()
-    print(f"  {name}: {', '.join(spent)} CPU s for C = {', '.join(f'{C:g}' for C in WEIGHTED_PATH)}")
+    print(f"  {name}: {', '.join(spent)} CPU s for C = {', '.join(f'{C:g}' for C in path)}")
 
 
 def squared_hinge(margins: np.ndarray) -> float:

@@ -1,4 +1,4 @@
-"""Linear SVM by the finite Newton method in passes over the documents, for more values than are worth a copy.
+"""Linear SVM by the finite Newton method in passes over the documents, of which there are many more than features.
 
 The squared hinge loss is quadratic as long as the same documents S lie inside the margin, with the Hessian
 H = I + 2C X_S' X_S over the features and a column of ones. Conjugate gradients solve H v = -gradient roughly; one
