@@ -9,7 +9,7 @@ from sklearn.svm import LinearSVC
 
 from textbench.evaluation import cores
 from textbench.evaluation.probes import catalogue
-from textbench.evaluation.probes.catalogue import LinearSVMProbe, build_probe
+from textbench.evaluation.probes.catalogue import build_probe
 from textbench.evaluation.probes.folds import folds_of
 from textbench.evaluation.probes.solvers import streamed_newton
 from textbench.evaluation.probes.solvers.finite_newton import GAP
@@ -120,17 +120,3 @@ def solved(X: csr_matrix, y: np.ndarray, folds: list[tuple[np.ndarray, np.ndarra
     for probes, held_out in build_probe("linear-svm").fit_folds(X, y, folds):
         for probe in probes([0.3, 3.0]):
             yield probe.decision_function(held_out)
-
-
-@pytest.mark.parametrize("several", [False, True])
-def test_the_probe_answers_as_by_liblinear(several: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    X, positive = documents(6)
-    y = csr_matrix(positive) if several else positive.argmax(axis=1)
-    monkeypatch.setattr(catalogue, "choose_solver", lambda X: "streamed")
-    fast = list(LinearSVMProbe().fit_path(X, y, [0.3, 3.0, 30.0]))
-    monkeypatch.setattr(catalogue, "choose_solver", lambda X: "liblinear")
-    monkeypatch.setattr(catalogue, "TOLERANCE", 1e-7)
-    for probe in fast:
-        slow = LinearSVMProbe(C=probe.C).fit(X, y)
-        assert probe.converged_
-        np.testing.assert_allclose(probe.decision_function(X), slow.decision_function(X), atol=0.02)

@@ -2,10 +2,10 @@
 
 The problem, updates, shrinking and first stopping rule are those of LIBLINEAR's dual solver for the squared hinge
 loss. What differs is the layout: the full columns are one dense block, read in the order and the precision in
-which it is stored, where LIBLINEAR keeps an index beside every value; of very many values none are copied, and files
-that are mapped may be larger than memory. Along a path of C each problem starts from the solution of the one before,
-several problems are solved at a time, and a solution is accepted only with a small duality gap. It is for more
-documents than `evaluation.probes.solvers.finite_newton` takes.
+which it is stored, where LIBLINEAR keeps an index beside every value; without full columns nothing is copied. Along a
+path of C each problem starts from the solution of the one before, several problems are solved at a time, and a solution
+is accepted only with a small duality gap. It is for more documents than `evaluation.probes.solvers.finite_newton`
+takes.
 
 Source: Hsieh, Chang, Lin, Keerthi, Sundararajan, A Dual Coordinate Descent Method for Large-scale Linear SVM, ICML
 (2008), algorithm 3; Fan, Chang, Hsieh, Wang, Lin, LIBLINEAR, JMLR 9 (2008), appendix B.
@@ -78,21 +78,19 @@ class DualPath:
         seed: int = 0,
         rows: np.ndarray | None = None,
     ) -> None:
-        every = np.arange(X.shape[0]) if rows is None else rows
         if isinstance(X, np.ndarray):
             full = np.ones(X.shape[1], dtype=bool)
         if isinstance(X, np.ndarray) or not full.any():
-            self.rows = rows_in_place(X, every, scale)
+            self.rows = rows_in_place(X, np.arange(X.shape[0]) if rows is None else rows, scale)
         else:
-            block, rest = _parts(X, every, full, _dtype(X))
-            starts = rest.indptr
-            layout = rest.data, rest.indices, starts[:-1], starts[1:]
-            self.rows = Rows(block, np.arange(len(every)), *layout, 1 / scale)
+            block, rest = _parts(X if rows is None else X[rows], full)
+            layout = rest.data, rest.indices, rest.indptr[:-1], rest.indptr[1:]
+            self.rows = Rows(block, np.arange(len(block)), *layout, 1 / scale)
         self.full = full
         self.scale = scale
         self.seed = seed
         self.square = _squares(self.rows) / scale**2 + 1.0  # the bias is a feature of ones
-        self.shape = (len(every), X.shape[1])
+        self.shape = (len(self.square), X.shape[1])
         self._last: dict[int, tuple[np.ndarray, ...]] = {}
 
     def solve_all(
@@ -144,42 +142,12 @@ class DualPath:
         return coefficients, float(bias[0])
 
 
-def _parts(X: "csr_matrix", rows: np.ndarray, full: np.ndarray, dtype: Any) -> tuple[np.ndarray, Any]:
-    """The full columns of some csr documents as an array, C order, the others as csr, columns of both rising."""
-    from scipy.sparse import csr_matrix
-
-    ordered = X if X.has_sorted_indices else X.sorted_indices()
-    n_full = np.count_nonzero(full)
-    # Its place in the dense block, or -1 less its place among the others.
-    place = np.where(full, np.cumsum(full) - 1, -np.cumsum(~full))
-    n_sparse = np.zeros(len(rows), dtype=np.int64)
-    _count_sparse(rows, ordered.indptr, ordered.indices, place, n_sparse)
-    starts = np.concatenate([[0], np.cumsum(n_sparse)])
-    starts = starts.astype(np.int32) if starts[-1] <= np.iinfo(np.int32).max else starts
-    dense = np.zeros((len(rows), n_full), dtype=dtype)
-    columns, values = np.empty(starts[-1], dtype=starts.dtype), np.empty(starts[-1], dtype=dtype)
-    _part(rows, ordered.indptr, ordered.indices, ordered.data, place, dense, columns, values)
-    return dense, csr_matrix((values, columns, starts), shape=(len(rows), X.shape[1] - n_full))
-
-
-@njit(nogil=True, cache=True)
-def _count_sparse(rows, starts, columns, place, n_sparse):  # type: ignore[no-untyped-def]
-    for i, row in enumerate(rows):
-        for k in range(starts[row], starts[row + 1]):
-            n_sparse[i] += place[columns[k]] < 0
-
-
-@njit(nogil=True, cache=True)
-def _part(rows, starts, columns, values, place, dense, sparse_columns, sparse_values):  # type: ignore[no-untyped-def]
-    n = 0
-    for i, row in enumerate(rows):
-        for k in range(starts[row], starts[row + 1]):
-            to = place[columns[k]]
-            if to >= 0:
-                dense[i, to] += values[k]
-            else:
-                sparse_columns[n], sparse_values[n] = -1 - to, values[k]
-                n += 1
+def _parts(X: "csr_matrix", full: np.ndarray) -> tuple[np.ndarray, Any]:
+    """The full columns of csr documents as an array, C order, the others as csr, columns of both rising."""
+    dense = X[:, full].astype(_dtype(X), copy=False).toarray(order="C")
+    sparse = X[:, ~full].astype(_dtype(X), copy=False)
+    sparse.sort_indices()
+    return dense, sparse
 
 
 @njit(fastmath=REORDERED, nogil=True, cache=True)
