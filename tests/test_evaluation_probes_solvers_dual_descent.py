@@ -1,16 +1,13 @@
 """Dual coordinate descent: the optimum of the objective, LIBLINEAR's answer, paths, layouts, and when it is used."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix, hstack, vstack
+from scipy.sparse import csr_matrix, hstack
 from sklearn.svm import LinearSVC
 
 from textbench.evaluation.columns import full_columns
 from textbench.evaluation.probes import catalogue, linear
 from textbench.evaluation.probes.catalogue import LinearSVMProbe, build_probe
-from textbench.evaluation.probes.folds import folds_of
 from textbench.evaluation.probes.linear import CONSTANT
 from textbench.evaluation.probes.solvers.dual_descent import GAP, DualPath
 
@@ -46,35 +43,6 @@ def test_the_two_parts_are_the_columns(dtype: type) -> None:
         beside = csr_matrix((rows.values, rows.columns, np.append(rows.begins, rows.ends[-1])))
         np.testing.assert_array_equal(beside.toarray(), given.toarray()[:, ~full][:, : beside.shape[1]])
         assert beside.has_sorted_indices
-
-
-def test_without_full_columns_nothing_is_copied() -> None:
-    X, _ = half_full(0)
-    some = np.arange(0, X.shape[0], 3)
-    sparse = DualPath(X, np.zeros(X.shape[1], dtype=bool), 1.0, rows=some).rows
-    assert np.shares_memory(sparse.values, X.data) and np.shares_memory(sparse.columns, X.indices)
-    array = X.toarray()
-    dense = DualPath(array, full_columns(array), 1.0, rows=some).rows
-    assert np.shares_memory(dense.block, array)
-
-
-def test_folds_of_very_many_values_are_those_of_few(monkeypatch: pytest.MonkeyPatch, always: None) -> None:
-    X, positive = half_full(0, n=300)
-    y = positive.astype(int) + (np.arange(300) % 3 == 0)
-    folds = folds_of(X, y, 3, 0)
-    monkeypatch.setattr(catalogue, "full_columns", lambda X: np.zeros(X.shape[1], dtype=bool))  # of many, too
-    few = list(solved(X, y, folds))
-    monkeypatch.setattr(catalogue, "MOST_COPIED", X.nnz // 2)
-    monkeypatch.setattr(linear, "ROWS", 512)
-    for expected, found in zip(few, solved(X, y, folds), strict=True):
-        np.testing.assert_array_equal(found, expected)
-
-
-def solved(X: csr_matrix, y: np.ndarray, folds: list[tuple[np.ndarray, np.ndarray]]) -> Iterator[np.ndarray]:
-    """The decision values of each fold and C."""
-    for probes, held_out in build_probe("linear-svm").fit_folds(X, y, folds):
-        for probe in probes([0.3, 3.0]):
-            yield probe.decision_function(held_out)
 
 
 def test_scores_by_blocks_are_the_same_to_the_bit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,16 +92,10 @@ def test_the_layout_does_not_matter() -> None:
         "none dense": (X, np.zeros(X.shape[1], dtype=bool)),
         "all dense": (X, np.ones(X.shape[1], dtype=bool)),
         "array": (X.toarray(), full_columns(X)),
-        "some of more rows": (vstack([X[::2], X]), full_columns(X), np.r_[40:120]),
-        "some of more, none dense": (vstack([X[::2], X]), np.zeros(X.shape[1], dtype=bool), np.r_[40:120]),
-        "some of an array": (vstack([X[::2], X]).toarray(), full_columns(X), np.r_[40:120]),
         "float64": (X.astype(np.float64), full_columns(X)),
         "column order": (np.asfortranarray(X.toarray()), full_columns(X)),
     }
-    answers = [
-        DualPath(given, full, 2.0, rows=some[0] if some else None).solve(0, positive, 3.0, 10_000)
-        for given, full, *some in layouts.values()
-    ]
+    answers = [DualPath(given, full, 2.0).solve(0, positive, 3.0, 10_000) for given, full in layouts.values()]
     for coefficients, intercept, converged in answers:
         assert converged
         np.testing.assert_allclose(coefficients, answers[0][0], atol=1e-8)

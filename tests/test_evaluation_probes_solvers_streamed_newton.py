@@ -8,12 +8,12 @@ from scipy.sparse import csr_matrix, vstack
 from sklearn.svm import LinearSVC
 
 from textbench.evaluation import cores
-from textbench.evaluation.probes import catalogue
+from textbench.evaluation.probes import catalogue, linear
 from textbench.evaluation.probes.catalogue import build_probe
 from textbench.evaluation.probes.folds import folds_of
 from textbench.evaluation.probes.solvers import streamed_newton
 from textbench.evaluation.probes.solvers.finite_newton import GAP
-from textbench.evaluation.probes.solvers.streamed_newton import StreamedNewton
+from textbench.evaluation.probes.solvers.streamed_newton import StreamedNewton, _SampledHessian
 
 Problem = tuple[csr_matrix, np.ndarray]
 
@@ -33,11 +33,13 @@ def objective(X: csr_matrix, positive: np.ndarray, C: float, w: np.ndarray, b: f
     return float(w @ w / 2 + b**2 / 2 + C * slack @ slack)
 
 
-@pytest.mark.parametrize(("C", "sample"), [(0.01, 20), (3.0, 20), (3.0, 10_000), (100.0, 10_000)])
+@pytest.mark.parametrize(
+    ("C", "sample"), [(0.01, 20), (3.0, 20), (3.0, 100), (3.0, 10_000), (100.0, 40), (100.0, 10_000)]
+)
 def test_the_objective_is_within_the_gap_of_its_minimum(
     C: float, sample: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However few documents the preconditioner has seen: fewer than there are features, here."""
+    """However few documents the preconditioner has seen, fewer than there are features or more."""
     monkeypatch.setattr(streamed_newton, "SAMPLE", sample)
     X, positive = documents(0)
     scale = 3.0
@@ -49,6 +51,21 @@ def test_the_objective_is_within_the_gap_of_its_minimum(
         reference = LinearSVC(C=C, tol=1e-10, max_iter=1_000_000, random_state=0).fit(rows, column)
         lowest = objective(rows, column, C, reference.coef_[0], float(reference.intercept_[0]))
         assert objective(rows, column, C, w * scale, b) <= lowest * (1 + GAP)
+
+
+@pytest.mark.parametrize("n_some", [30, 100])
+@pytest.mark.parametrize("is_csr", [True, False])
+def test_the_preconditioner_is_the_inverse_of_the_sampled_hessian(n_some: int, is_csr: bool) -> None:
+    """Of fewer documents than features, and of more."""
+    X = documents(6)[0][:n_some]
+
+    hessian = _SampledHessian(X if is_csr else X.toarray(), 1000, 3.0)
+    rows = np.column_stack([X.toarray() / 3.0, np.ones(n_some)]) * np.sqrt(1000 / n_some)
+    noise = np.median(np.linalg.eigvalsh(rows[::4] @ rows[::4].T))
+    expected = np.linalg.inv((1 + 0.7 * noise) * np.eye(71) + 0.7 * rows.T @ rows)
+    np.testing.assert_allclose(hessian.inverse(0.7)(np.eye(71)), expected, atol=1e-6 * expected.max())
+    np.testing.assert_allclose(hessian.inverse(0.0)(np.eye(71)), np.eye(71))
+    assert hessian.mean_square == pytest.approx((rows**2).sum() / 1000)
 
 
 def test_a_path_ends_where_a_fresh_start_does() -> None:
@@ -99,20 +116,26 @@ def test_running_out_of_steps_is_said() -> None:
     assert all(converged for *_, converged in path.solve_all(positive, 300.0, 100))
 
 
+def test_nothing_is_copied() -> None:
+    X, _ = documents(0)
+    some, array = np.arange(0, 150, 3), X.toarray()
+    sparse = StreamedNewton(X, 1.0, some).rows
+    assert np.shares_memory(sparse.values, X.data) and np.shares_memory(sparse.columns, X.indices)
+    assert np.shares_memory(StreamedNewton(array, 1.0, some).rows.block, array)
+
+
 def test_folds_of_very_many_values_are_those_of_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Read where they lie beyond a limit, of which a sample's folds keep below."""
+    """To the bit, though read where they lie beyond a limit, which a sample's folds keep below."""
     X, positive = documents(5, n=300)
     y = positive[:, 0].astype(int) + positive[:, 1]
     folds = folds_of(X, y, 3, 0)
     folds += [(train[::4], test) for train, test in folds]
+    monkeypatch.setattr(catalogue, "choose_solver", lambda X: "streamed")
     few = list(solved(X, y, folds))
-    monkeypatch.setattr(
-        catalogue, "choose_solver", lambda X: "streamed" if X.shape[0] == 300 else "liblinear"
-    )
     monkeypatch.setattr(catalogue, "MOST_COPIED", X.nnz // 2)
-    monkeypatch.setattr(catalogue, "TOLERANCE", 1e-8)
+    monkeypatch.setattr(linear, "ROWS", 512)
     for expected, found in zip(few, solved(X, y, folds), strict=True):
-        np.testing.assert_allclose(found, expected, atol=0.02)
+        np.testing.assert_array_equal(found, expected)
 
 
 def solved(X: csr_matrix, y: np.ndarray, folds: list[tuple[np.ndarray, np.ndarray]]) -> Iterator[np.ndarray]:

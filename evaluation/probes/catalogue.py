@@ -150,7 +150,6 @@ class LinearSVMProbe(LiblinearProbe):
         if n_values <= MOST_COPIED:
             yield from super().fit_folds(X, y, folds)
             return
-        solver = self._chosen(X)
         for train, test in folds:
             if n_values * (len(train) / X.shape[0]) <= MOST_COPIED:
                 yield from super().fit_folds(X, y, [(train, test)])
@@ -158,7 +157,7 @@ class LinearSVMProbe(LiblinearProbe):
             check_documents(train, y[train])
             probe = copy(self)
             probe.scale_ = root_mean_square_norm(X, train) if self.scaled else 1.0
-            yield partial(probe._path, probe._documents(X, solver, train), y[train]), X[test]
+            yield partial(probe._path, probe._documents(X, "streamed", train), y[train]), X[test]
 
     def _solver(self, n_documents: int) -> Any:
         from sklearn.svm import LinearSVC
@@ -177,7 +176,7 @@ class LinearSVMProbe(LiblinearProbe):
         return self._documents(X, solver)
 
     def _documents(self, X: "np.ndarray | csr_matrix", solver: Solver, rows: np.ndarray | None = None) -> Any:
-        """All documents, or for solvers of very many those at some positions, as the solver wants them."""
+        """All documents, or for the solver of very many those at some positions, as the solver wants them."""
         if solver == "primal":
             from textbench.evaluation.probes.solvers.primal_newton import PrimalPath
 
@@ -188,7 +187,7 @@ class LinearSVMProbe(LiblinearProbe):
             return StreamedNewton(X, self.scale_, rows)
         from textbench.evaluation.probes.solvers.dual_descent import DualPath
 
-        return DualPath(X, _block(X), self.scale_, self.random_state, rows)
+        return DualPath(X, full_columns(X), self.scale_, self.random_state)
 
     def _fit_classes(self, documents: Any, y: np.ndarray) -> None:
         if hasattr(documents, "gram") or hasattr(documents, "solve_all"):
@@ -207,12 +206,6 @@ class LinearSVMProbe(LiblinearProbe):
         for label, (coefficients, intercept, converged) in zip(labels, solved, strict=True):
             self.coef_[label], self.intercept_[label] = coefficients, intercept
             self.converged_ &= converged
-
-
-def _block(X: "np.ndarray | csr_matrix") -> np.ndarray:
-    """The columns of which dual descent makes a dense block, bools (n_features,): none of a large csr matrix."""
-    is_large = not isinstance(X, np.ndarray) and X.nnz > MOST_COPIED
-    return np.zeros(X.shape[1], dtype=bool) if is_large else full_columns(X)
 
 
 class LogisticRegressionProbe(LiblinearProbe):

@@ -30,11 +30,10 @@ MANY_LOGISTIC = 150
 # more than features, for documents beyond MANY_DOCUMENTS and a C up to MODERATE (tests/benchmarks/solvers.py).
 MANY_DOCUMENTS = 30_000
 MODERATE = 3.0
-# LIBLINEAR has its documents as 28 bytes a value, 11 GB of these. More are read where they lie.
+# LIBLINEAR has its documents as 28 bytes a value, 11 GB of these. More are read where they lie, by Newton's method in
+# passes over all of them.
 MOST_COPIED = 400_000_000
-# Newton's method in passes keeps (features)^2 numbers, 2 GB at most, and wants ENOUGH documents a feature; descent,
-# which makes passes for each class, and more of them the larger C, keeps none.
-MOST_FEATURES = 16_000
+# Of fewer it is quicker than dual descent where there are ENOUGH documents a feature.
 ENOUGH = 3
 Solver = Literal["primal", "gram", "streamed", "descent", "liblinear"]
 
@@ -50,12 +49,12 @@ def choose_solver(X: "np.ndarray | csr_matrix") -> Solver:
     long = n_values > MANY * n_documents
     if n_documents <= MOST and (long or _uneven(X)):
         return "gram"
-    if n_values <= MOST_COPIED:
-        counts = column_counts(X)
-        if 2 * counts[counts > FULL * n_documents].sum() <= n_values:
-            return "liblinear"
-    is_tall = n_features <= MOST_FEATURES and n_documents >= ENOUGH * n_features
-    return "streamed" if is_tall else "descent"
+    if n_values > MOST_COPIED:
+        return "streamed"
+    counts = column_counts(X)
+    if 2 * counts[counts > FULL * n_documents].sum() <= n_values:
+        return "liblinear"
+    return "streamed" if n_documents >= ENOUGH * n_features else "descent"
 
 
 def choose_logistic_solver(X: "np.ndarray | csr_matrix") -> Solver:

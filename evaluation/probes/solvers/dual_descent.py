@@ -2,7 +2,7 @@
 
 The problem, updates, shrinking and first stopping rule are those of LIBLINEAR's dual solver for the squared hinge
 loss. What differs is the layout: the full columns are one dense block, read in the order and the precision in
-which it is stored, where LIBLINEAR keeps an index beside every value; without full columns nothing is copied. Along a
+which it is stored, where LIBLINEAR keeps an index beside every value. Along a
 path of C each problem starts from the solution of the one before, several problems are solved at a time, and a solution
 is accepted only with a small duality gap. It is for more documents than `evaluation.probes.solvers.finite_newton`
 takes.
@@ -66,24 +66,15 @@ class DualPath:
 
     X: csr or dense (n_documents, n_features), any real dtype, never modified; float32 is read as it is, other
     types as float64; sums are float64. full: bools (n_features,), the columns of the dense block, a copy; an array is
-    one block where it lies, and without full columns a csr matrix is read where it lies. rows: positions of the
-    documents, ints, of X's if not all. The same seed gives the same bits, on however many threads.
+    one block where it lies. The same seed gives the same bits, on however many threads.
     """
 
-    def __init__(
-        self,
-        X: "np.ndarray | csr_matrix",
-        full: np.ndarray,
-        scale: float,
-        seed: int = 0,
-        rows: np.ndarray | None = None,
-    ) -> None:
+    def __init__(self, X: "np.ndarray | csr_matrix", full: np.ndarray, scale: float, seed: int = 0) -> None:
         if isinstance(X, np.ndarray):
             full = np.ones(X.shape[1], dtype=bool)
-        if isinstance(X, np.ndarray) or not full.any():
-            self.rows = rows_in_place(X, np.arange(X.shape[0]) if rows is None else rows, scale)
+            self.rows = rows_in_place(X, np.arange(len(X)), scale)
         else:
-            block, rest = _parts(X if rows is None else X[rows], full)
+            block, rest = _parts(X, full)
             layout = rest.data, rest.indices, rest.indptr[:-1], rest.indptr[1:]
             self.rows = Rows(block, np.arange(len(block)), *layout, 1 / scale)
         self.full = full

@@ -1,11 +1,11 @@
-"""Linear SVM by the finite Newton method in passes over the documents, of which there are many more than features.
+"""Linear SVM by the finite Newton method in passes over very many documents.
 
 The squared hinge loss is quadratic as long as the same documents S lie inside the margin, with the Hessian
 H = I + 2C X_S' X_S over the features and a column of ones. Conjugate gradients solve H v = -gradient roughly; one
 moves along v as far as the loss falls, and S changes. A pass reads every document once, in order, for all classes: the
 products with X and with its transpose are those of one row while it is in the cache, so that mapped files may be
-larger than memory. The preconditioner is the Hessian of a sample of the documents; it serves all classes. A solution
-is accepted only with a small duality gap.
+larger than memory. The preconditioner is the Hessian of a sample of the documents; it serves all classes, and its
+inverse is Woodbury's where features are more than the sample. A solution is accepted only with a small duality gap.
 
 Source: Keerthi, DeCoste, A Modified Finite Newton Method for Fast Solution of Large Scale Linear SVMs, JMLR 6 (2005);
 Byrd, Chin, Neveitt, Nocedal, On the Use of Stochastic Hessian Information in Optimization Methods for Machine
@@ -13,13 +13,15 @@ Learning, SIAM Journal on Optimization 21 (2011), for the sampled Hessian.
 """
 
 import itertools
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numba import njit
-from scipy.linalg import blas, cho_factor, cho_solve
+from scipy.linalg import cho_factor, cho_solve
 
-from textbench.evaluation.columns import row_blocks
+from textbench.evaluation.columns import full_columns, row_blocks
 from textbench.evaluation.cores import in_threads
 from textbench.evaluation.probes.solvers.dual_descent import REORDERED, rows_in_place
 from textbench.evaluation.probes.solvers.finite_newton import GAP, line_search, way_to
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 SAMPLE = 4_000  # documents of the preconditioner
+EVERY = 4  # of them is one that says how much is left in most directions
 MAX_STEPS = 50  # Newton steps
 ROUGH = 0.1  # the duality gap up to which the smaller C on the way to a first large one are solved
 FORCING = 0.1  # conjugate gradients leave so much of the gradient, in the norm of the preconditioner
@@ -50,7 +53,7 @@ class StreamedNewton:
 
     X: csr or dense (n_documents, n_features), float32 or float64, mapped or not, never modified nor copied; sums are
     float64. rows: (n_documents,) ints, positions of the documents if not all of X's. No random numbers: the same bits
-    each time. Memory: n_features^2 float32, twice, and SAMPLE documents as an array.
+    each time. Memory: SAMPLE documents, and at most SAMPLE^2 float64, twice.
     """
 
     def __init__(self, X: "np.ndarray | csr_matrix", scale: float, rows: np.ndarray | None = None) -> None:
@@ -58,7 +61,7 @@ class StreamedNewton:
         self.rows = rows_in_place(X, every, scale)
         self.shape = (len(every), X.shape[1])
         some = every[np.unique(np.linspace(0, len(every) - 1, SAMPLE).astype(np.intp))]
-        self.hessian = _second_moments(X, some, scale) * np.float32(len(every) / len(some))
+        self.hessian = _SampledHessian(X[some], len(every), scale)
         self._last: dict[int, _State] = {}
 
     def solve_all(
@@ -82,8 +85,7 @@ class StreamedNewton:
         sign = np.where(positive, 1.0, -1.0)
         if group not in self._last:
             state = _State(np.zeros((self.shape[1] + 1, sign.shape[1])), np.zeros(sign.shape))
-            mean_square = float(self.hessian.trace(dtype=np.float64)) / self.shape[0]
-            for before in way_to(C, mean_square):
+            for before in way_to(C, self.hessian.mean_square):
                 self._solve(state, sign, before, max_steps, ROUGH)
             self._last[group] = state
         return self._last[group], self._solve(self._last[group], sign, C, max_steps, GAP)
@@ -94,7 +96,7 @@ class StreamedNewton:
         """Newton steps, which change the state, until each duality gap is small: which converged."""
         w, scores = state
         left = np.arange(sign.shape[1])
-        factor: Any = None
+        inverse: Callable[[np.ndarray], np.ndarray] | None = None
         for _ in range(max_steps):
             slack = np.maximum(0.0, 1.0 - sign[:, left] * scores[:, left])
             gradient = w[:, left] - 2 * C * self._transposed(sign[:, left] * slack)
@@ -103,9 +105,9 @@ class StreamedNewton:
             left, gradient, inside = left[some], gradient[:, some], slack[:, some] > 0
             if not len(left):
                 break
-            if factor is None:
-                factor = self._factor(2 * C * float(inside.mean()))
-            way, change = self._step(gradient, inside, C, factor)
+            if inverse is None:
+                inverse = self.hessian.inverse(2 * C * float(inside.mean()))
+            way, change = self._step(gradient, inside, C, inverse)
             for k, one in enumerate(left):
                 slope, curve = float(w[:, one] @ way[:, k]), float(way[:, k] @ way[:, k])
                 t = line_search(sign[:, one], scores[:, one], change[:, k], slope, curve, C)
@@ -113,20 +115,17 @@ class StreamedNewton:
                 scores[:, one] += t * change[:, k]
         return ~np.isin(np.arange(sign.shape[1]), left)
 
-    def _factor(self, weight: float) -> Any:
-        """The Cholesky factor of I + weight times the sampled second moments, with what float32 needs beside I."""
-        hessian = self.hessian * np.float32(weight)
-        ridge = 1 + np.finfo(np.float32).eps * hessian.trace(dtype=np.float64)
-        hessian[np.diag_indices_from(hessian)] += np.float32(ridge)
-        return cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)
-
     def _step(
-        self, gradient: np.ndarray, inside: np.ndarray, C: float, factor: Any
+        self,
+        gradient: np.ndarray,
+        inside: np.ndarray,
+        C: float,
+        inverse: Callable[[np.ndarray], np.ndarray],
     ) -> tuple[np.ndarray, np.ndarray]:
         """Solve H v = -gradient roughly by preconditioned conjugate gradients: v, and the scores along it."""
         v, change = np.zeros_like(gradient), np.zeros(inside.shape)
         rest = -gradient
-        scaled = _divided(factor, rest)
+        scaled = inverse(rest)
         way, size = scaled, np.einsum("ij,ij->j", rest, scaled)
         wanted, left = FORCING**2 * size, np.arange(gradient.shape[1])
         for _ in range(MAX_INNER):
@@ -137,7 +136,7 @@ class StreamedNewton:
             v[:, left] += length * forward
             change[:, left] += length * along
             rest[:, left] -= length * curved
-            scaled = _divided(factor, rest[:, left])
+            scaled = inverse(rest[:, left])
             new_size = np.einsum("ij,ij->j", rest[:, left], scaled)
             way[:, left] = scaled + new_size / size[left] * forward
             size[left] = new_size
@@ -169,11 +168,53 @@ class StreamedNewton:
         return list(itertools.pairwise(ends))
 
 
-def _second_moments(X: "np.ndarray | csr_matrix", some: np.ndarray, scale: float) -> np.ndarray:
-    """The lower triangle of X_m' X_m of some documents, with a column of ones last, float32, in Fortran's order."""
-    rows = X[some] if isinstance(X, np.ndarray) else X[some].toarray()
-    rows = np.column_stack([rows / scale, np.ones(len(some))]).astype(np.float32)
-    return np.asarray(blas.ssyrk(1.0, rows.T, lower=1))
+class _SampledHessian:
+    """The Hessian of all documents about as a sample of them has it, ridge I + weight X' X, and its inverse.
+
+    Most directions in which the few lie are their own, not those of all documents: the median value of their products
+    is noise, and joins the ridge.
+
+    X: csr or dense (n_some, n_features), of n_documents; a column of ones is last.
+    """
+
+    def __init__(self, X: "np.ndarray | csr_matrix", n_documents: int, scale: float) -> None:
+        n_some, n_features = X.shape
+        self.is_wide = n_features >= n_some
+        full = full_columns(X) if self.is_wide else np.ones(n_features, dtype=bool)
+        self.dense_columns, self.sparse_columns = np.append(full, True), np.append(~full, False)
+        share = np.sqrt(n_documents / n_some)
+        dense = X[:, full] if isinstance(X, np.ndarray) else X[:, full].toarray()
+        self.dense = np.column_stack([dense / scale, np.ones(n_some)]) * share
+        self.sparse = sp.csr_matrix(X[:, ~full], dtype=np.float64) * (share / scale)
+        self.mean_square = (np.vdot(self.dense, self.dense) + self.sparse.power(2).sum()) / n_documents
+        products = _products(self.dense[::EVERY], self.sparse[::EVERY])
+        self.noise = float(np.median(np.linalg.eigvalsh(products)))
+        self.products = _products(self.dense, self.sparse) if self.is_wide else self.dense.T @ self.dense
+
+    def inverse(self, weight: float) -> Callable[[np.ndarray], np.ndarray]:
+        """A function of vectors (n_features + 1, n), float64."""
+        ridge = 1 + weight * self.noise
+        matrix = self.products * (weight / ridge)
+        matrix[np.diag_indices_from(matrix)] += 1
+        factor = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
+
+        def wide(vectors: np.ndarray) -> np.ndarray:
+            inner = self.dense @ vectors[self.dense_columns] + self.sparse @ vectors[self.sparse_columns]
+            inner = cho_solve(factor, inner * (weight / ridge), check_finite=False)
+            inverse = vectors.copy()
+            inverse[self.dense_columns] -= self.dense.T @ inner
+            inverse[self.sparse_columns] -= self.sparse.T @ inner
+            return inverse / ridge
+
+        def tall(vectors: np.ndarray) -> np.ndarray:
+            return np.asarray(cho_solve(factor, vectors, check_finite=False)) / ridge
+
+        return wide if self.is_wide else tall
+
+
+def _products(dense: np.ndarray, sparse: sp.csr_matrix) -> np.ndarray:
+    """The Gram matrix of documents (n, n), whose columns are in two parts."""
+    return np.asarray(dense @ dense.T + (sparse @ sparse.T).toarray())
 
 
 def _in_lanes(columns: np.ndarray) -> np.ndarray:
@@ -181,10 +222,6 @@ def _in_lanes(columns: np.ndarray) -> np.ndarray:
     lanes = np.zeros((len(columns), LANES), dtype=columns.dtype)
     lanes[:, : columns.shape[1]] = columns
     return lanes
-
-
-def _divided(factor: Any, vectors: np.ndarray) -> np.ndarray:
-    return np.asarray(cho_solve(factor, vectors.astype(np.float32), check_finite=False), dtype=np.float64)
 
 
 def _relative_gaps(w: np.ndarray, gradient: np.ndarray, slack: np.ndarray, C: float) -> np.ndarray:
