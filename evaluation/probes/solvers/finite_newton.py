@@ -236,6 +236,11 @@ class _System:
             target, at_target = self._solve(b[rows], inside[rows], rows, before)
             certain = self._gaps(target, at_target, rows, 0.0) <= INNER_GAP
             worse = ~certain & (self._objectives(target, at_target, rows) > before)
+            if worse.any():  # or so it seems by scores that are sums of many products
+                some = rows[worse]
+                scores[some], at_target[worse] = self._scores(b[some]), self._scores(target[worse])
+                before = self._objectives(b[rows], scores[rows], rows)
+                worse &= self._objectives(target, at_target, rows) > before
             for k in np.flatnonzero(worse):
                 one, way, change = rows[k], target[k] - b[rows[k]], at_target[k] - scores[rows[k]]
                 slope, curve = scores[one] @ way, change @ way
