@@ -24,7 +24,7 @@ def test_a_method_that_needs_more_stops_before_anything(tmp_path: Path) -> None:
     rows = [f"w{i % 7} w{i % 5},{'ab'[i % 2]}\n" for i in range(40)]
     own = {"path": str(write(tmp_path, "one.csv", "text,label\n" + "".join(rows)))}
     cells = plan(BenchmarkRequest([], ["tfidf", "dcot(n_prototypes=100)"], own=own))
-    expected = 11e-6 * 28 * 3 * 100
+    expected = 6.5e-6 * 28 * 3 * 100
     assert megabytes("dcot", {"n_prototypes": 100}, 28) == pytest.approx(expected)
     require_data(tmp_path, cells, memory_limit=expected * 1.01)
     with pytest.raises(InputError, match=r"n_prototypes=100\) would need about 0 MB for the 28 training"):
