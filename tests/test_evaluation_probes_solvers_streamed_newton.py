@@ -58,7 +58,6 @@ def test_the_objective_is_within_the_gap_of_its_minimum(
 def test_the_preconditioner_is_the_inverse_of_the_sampled_hessian(n_some: int, is_csr: bool) -> None:
     """Of fewer documents than features, and of more."""
     X = documents(6)[0][:n_some]
-
     hessian = _SampledHessian(X if is_csr else X.toarray(), 1000, 3.0)
     rows = np.column_stack([X.toarray() / 3.0, np.ones(n_some)]) * np.sqrt(1000 / n_some)
     noise = np.median(np.linalg.eigvalsh(rows[::4] @ rows[::4].T))

@@ -2,10 +2,9 @@
 
 The problem, updates, shrinking and first stopping rule are those of LIBLINEAR's dual solver for the squared hinge
 loss. What differs is the layout: the full columns are one dense block, read in the order and the precision in
-which it is stored, where LIBLINEAR keeps an index beside every value. Along a
-path of C each problem starts from the solution of the one before, several problems are solved at a time, and a solution
-is accepted only with a small duality gap. It is for more documents than `evaluation.probes.solvers.finite_newton`
-takes.
+which it is stored, where LIBLINEAR keeps an index beside every value. Along a path of C each problem starts from
+the solution of the one before, several problems are solved at a time, and a solution is accepted only with a small
+duality gap. It is for more documents than `evaluation.probes.solvers.finite_newton` takes.
 
 Source: Hsieh, Chang, Lin, Keerthi, Sundararajan, A Dual Coordinate Descent Method for Large-scale Linear SVM, ICML
 (2008), algorithm 3; Fan, Chang, Hsieh, Wang, Lin, LIBLINEAR, JMLR 9 (2008), appendix B.
