@@ -1,9 +1,14 @@
 """Leading right singular vectors of many documents: a randomised block Krylov method of three passes.
 
-With A = X'X a pass multiplies a block Q_j of vectors by A, one block of rows after another, and what is new in A Q_j
-gives the next block of an orthonormal basis [Q_0, ..., Q_p]. After p passes A is known on K = [Q_0, ..., Q_(p-1)], and
-Nystrom's approximation (A K) (K'A K)^-1 (A K)' stands for it. The first block is that of two such steps on a sample of
-the rows, from random numbers.
+With A = X'X a pass multiplies a block Q_j of vectors by A, and what is new in Y_j = A Q_j gives the next block. After p
+passes A is known on K = [Q_0, ..., Q_(p-1)] as Y = [Y_0, ..., Y_(p-1)], and Nystrom's approximation, Y (K'Y)^-1 Y',
+stands for it. It is the same for every basis of K, so blocks need not be orthonormal to the last digit: all that is
+asked of them are inner products, K'K, K'Y and Y'Y, and sums of blocks times small matrices. The first block is that of
+two such steps on a sample of the rows, from random numbers.
+
+Documents are cut into SHARES, and so are terms: a call multiplies a share of documents, another has the inner products
+of a share of terms. Shares are the same and are added in the same order whoever computes them, this process' threads or
+the workers of a cluster (`Calls`), to the same bits.
 
 Source: N. Halko, P.-G. Martinsson, Y. Shkolnisky and M. Tygert, "An algorithm for the principal component analysis of
 large data sets", SIAM Journal on Scientific Computing 33(5), 2011; its products with A as in C. Musco and C. Musco,
@@ -12,89 +17,276 @@ approximation: N. Halko, P.-G. Martinsson and J. Tropp, "Finding structure with 
 section 5.5.
 """
 
+import itertools
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Protocol
+
 import numpy as np
 import scipy.sparse as sp
 
+from textbench.featurizers._kernels import kernel, n_cores, one_blas_thread
+
 N_PASSES = 3
 OVERSAMPLES = 20  # vectors of a block beyond those that are wanted
-ROWS = 50_000  # documents whose products are added at a time
+SHARES = 8  # of documents and of terms
+ROWS = 50_000  # documents whose products are added in float32
+VECTORS = 64  # of a block that are multiplied at once
 SAMPLE = 20_000  # documents that the first block is found on
 SAMPLE_STEPS = 2
 EPSILON = 1e-14  # a direction with a smaller share of the squares is rounding
+ROUNDING = (
+    1e-7  # so is one on which A is smaller than this share of its largest value, for products are float32
+)
+
+
+class Calls(Protocol):
+    """Who computes the method's calls. What a call gives may be an argument of later ones, also within a list."""
+
+    def hold(self, fn: Callable[..., Any], /, *args: Any, at: float | None = None) -> Any:
+        """Return what stands for a call's result, and has `result()`. at: where in the line of workers, in [0, 1)."""
+
+    def everywhere(self, fn: Callable[..., Any], /, *args: Any) -> list[Any]:
+        """Have a call computed by each worker; return what stands for its results, in the line of workers."""
+
+    def spread(self, value: Any) -> Any:
+        """Return what stands for a value that many calls are given."""
+
+
+class Threads:
+    """Calls that the threads of a pool compute, begun in the order they are asked for."""
+
+    def __init__(self, pool: ThreadPoolExecutor) -> None:
+        self._pool = pool
+
+    def hold(self, fn: Callable[..., Any], /, *args: Any, at: float | None = None) -> Future[Any]:
+        """Have a call computed; it waits for those whose results it is given, which were asked for before it."""
+        return self._pool.submit(lambda: fn(*map(_given, args)))
+
+    def everywhere(self, fn: Callable[..., Any], /, *args: Any) -> list[Any]:
+        """Have a call computed, once, for threads share what they have."""
+        return [self.hold(fn, *args)]
+
+    def spread(self, value: Any) -> Any:
+        """Return the value."""
+        return value
+
+
+def _given(argument: Any) -> Any:
+    if isinstance(argument, list):
+        return [_given(one) for one in argument]
+    return argument.result() if isinstance(argument, Future) else argument
 
 
 def n_basis(n_components: int) -> int:
-    """Return how many vectors the basis has: documents and terms must be more."""
+    """Return how many vectors are multiplied in all, and a block more: documents and terms must be more."""
     return (N_PASSES + 1) * (n_components + OVERSAMPLES)
+
+
+def cuts(n: int) -> list[tuple[int, int]]:
+    """Return where the shares of n documents or terms begin and end."""
+    return list(itertools.pairwise(n * i // SHARES for i in range(SHARES + 1)))
+
+
+def blocks_of_rows(n: int) -> list[list[tuple[int, int]]]:
+    """Return where the blocks of documents begin and end, of each share of n."""
+    return [[(i, min(i + ROWS, stop)) for i in range(start, stop, ROWS)] for start, stop in cuts(n)]
 
 
 def leading_singular_vectors(
     X: sp.csr_matrix, n_components: int, random_state: int | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return singular values, float64 (n_components,), descending, and right singular vectors, (n_terms, n_components).
+    """Return singular values, float64 (n_components,), descending, and right singular vectors, float32 (n_terms, .).
 
-    X: csr float32 (n_documents, n_terms), not all zero, read N_PASSES times, both sides above `n_basis`. Memory: the
-    basis, float32 (n_terms, n_basis), a few of its N_PASSES + 1 blocks as float64, and the products of ROWS documents.
-    Rows are added in one order, so that the same seed gives the same bits. Singular values are never too large, but for
-    rounding.
+    X: csr float32 (n_documents, n_terms), not all zero, read N_PASSES times, both sides above `n_basis`. Memory: 2 *
+    N_PASSES blocks, float32 (n_terms, n_components + OVERSAMPLES), and a few more for each core. The same seed gives
+    the same bits, on any number of cores. Singular values are never too large, but for rounding.
     """
-    n_vectors = n_components + OVERSAMPLES
-    block = np.random.default_rng(random_state).standard_normal((X.shape[1], n_vectors), dtype=np.float32)
-    sample = X[:: max(1, X.shape[0] // SAMPLE)]
+    rows = [[_rows(X, *block) for block in blocks] for blocks in blocks_of_rows(X.shape[0])]
+    with one_blas_thread(), ThreadPoolExecutor(n_cores()) as pool:
+        return decompose(Threads(pool), rows, sample(X), X.shape[1], n_components, random_state)
+
+
+def _rows(X: sp.csr_matrix, start: int, stop: int) -> sp.csr_matrix:
+    """Return some rows, which share what they hold with the rest."""
+    own = slice(X.indptr[start], X.indptr[stop])
+    indptr = X.indptr[start : stop + 1] - X.indptr[start]
+    return sp.csr_matrix((X.data[own], X.indices[own], indptr), (stop - start, X.shape[1]), copy=False)
+
+
+def sample(X: sp.csr_matrix) -> sp.csr_matrix:
+    """Return the rows that the first block is found on, at least SAMPLE or all."""
+    return X[:: max(1, X.shape[0] // SAMPLE)]
+
+
+def decompose(
+    calls: Calls,
+    rows: Sequence[list[Any]],
+    sampled: Any,
+    n_terms: int,
+    n_components: int,
+    random_state: int | None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what `leading_singular_vectors` does, computed by calls.
+
+    rows: of each share of the documents the csr matrices of `blocks_of_rows`, and sampled: `sample`'s, or what calls
+    gave for them.
+    """
+    m = n_components + OVERSAMPLES
+    block = [calls.hold(_random, random_state, (n_terms, m))]
     for _ in range(SAMPLE_STEPS):
-        block = _orthogonal(times_gram(sample, block), [])[0]
-    basis, known = [block], np.zeros((n_basis(n_components), N_PASSES * n_vectors))
+        product = _times_gram(calls, [[sampled]], block, n_terms)
+        squares = _inner(calls, [], [product])
+        block = _combined(calls, [product], _lengthened(squares, squares))
+    Q, Y = [block], []
+    QQ, QY, YY = np.zeros((3, N_PASSES * m, N_PASSES * m))
     for step in range(N_PASSES):
-        new, coefficients = _orthogonal(times_gram(X, basis[-1]), basis)
-        known[: len(coefficients), step * n_vectors : (step + 1) * n_vectors] = coefficients
-        basis.append(new)
-    values, turn = _nystrom(known)
-    vectors = sum(
-        block.astype(np.float64) @ turn[i * n_vectors : (i + 1) * n_vectors, :n_components]
-        for i, block in enumerate(basis)
-    )
-    return np.sqrt(values[:n_components]), vectors / np.linalg.norm(vectors, axis=0)
+        Y.append(_times_gram(calls, rows, Q[-1], n_terms))
+        known, own = slice((step + 1) * m), slice(step * m, (step + 1) * m)
+        found = np.hsplit(_inner(calls, Q, Y), 3)
+        for matrix, columns in zip((QQ, QY, YY), found, strict=True):
+            matrix[known, own], matrix[own, known] = columns, columns.T
+        if step + 1 < N_PASSES:
+            inverse = np.linalg.pinv(QQ[known, known], rcond=ROUNDING, hermitian=True)
+            old = inverse @ QY[known, own]
+            new = _lengthened(YY[own, own] - QY[known, own].T @ old, YY[own, own])
+            Q.append(_combined(calls, [*Q, Y[-1]], np.vstack([-old @ new, new])))
+    values, turn = _nystrom(QY, YY)
+    wanted = [one.result() for one in _combined(calls, Y, turn[:, :n_components])]
+    V = np.concatenate(wanted)
+    lengths = np.sqrt(
+        np.einsum("ij,ij->j", V, V, dtype=np.float64)
+    )  # float32 sums of many terms were 1e-4 off
+    return np.sqrt(values[:n_components]), V / np.maximum(lengths, EPSILON).astype(np.float32)
 
 
-def times_gram(X: sp.csr_matrix, block: np.ndarray) -> np.ndarray:
-    """Return X'X block, float64 (n_terms, n_vectors), of X csr float32 and a block float32 (n_terms, n_vectors)."""
-    product = np.zeros(block.shape)
-    for start in range(0, X.shape[0], ROWS):
-        rows = X[start : start + ROWS]
-        product += rows.T @ (rows @ block)
-    return product
+def _times_gram(calls: Calls, rows: Sequence[list[Any]], block: list[Any], n_terms: int) -> list[Any]:
+    """Return X'X block, of shares of the terms; rows of X, of shares of the documents."""
+    slices = calls.everywhere(_slices, block)
+    places = [i / len(rows) for i in range(len(rows))]
+    products = [
+        calls.hold(product, blocks, slices[int(at * len(slices))], at=at)
+        for at, blocks in zip(places, rows, strict=True)
+    ]
+    while len(products) > 2:
+        products, places = _in_pairs(calls, products, places), places[::2]
+    return [
+        calls.hold(
+            _added,
+            *(calls.hold(_rows_of, one, *cut, at=at) for one, at in zip(products, places, strict=True)),
+            at=i / SHARES,
+        )
+        for i, cut in enumerate(cuts(n_terms))
+    ]
 
 
-def _orthogonal(product: np.ndarray, basis: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return what is new in a product, orthonormal float32, and the product's coefficients in the basis and it."""
-    coefficients = np.zeros((len(basis), *2 * product.shape[1:]))
-    rest, scale = product, np.eye(product.shape[1])
-    for _ in range(2):  # the second time removes what rounding left the first time
-        for i, block in enumerate(basis):
-            wide = block.astype(np.float64)
-            part = wide.T @ rest
-            rest = rest - wide @ part
-            coefficients[i] += part @ scale
-        rest, own = _orthonormal(rest)
-        scale = own @ scale
-    return rest.astype(np.float32), np.vstack([*coefficients, scale])
+def _inner(calls: Calls, Q: list[list[Any]], Y: list[list[Any]]) -> np.ndarray:
+    """Return the inner products that the last of some blocks bring, as `_inner_of` does, of all terms."""
+    places = [i / SHARES for i in range(SHARES)]
+    found = [
+        calls.hold(_inner_of, [block[i] for block in Q], [block[i] for block in Y], at=at)
+        for i, at in enumerate(places)
+    ]
+    while len(found) > 1:
+        found, places = _in_pairs(calls, found, places), places[::2]
+    return found[0].result()
 
 
-def _orthonormal(block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return orthonormal columns, but for rounding, and the square matrix that gives the block, times them."""
-    squares, axes = np.linalg.eigh(block.T @ block)
-    lengths = np.sqrt(np.maximum(squares, EPSILON * squares[-1]))
-    return block @ (axes / lengths), (axes * lengths).T
+def _in_pairs(calls: Calls, given: list[Any], places: list[float]) -> list[Any]:
+    """Return the sums of neighbours, made where the first of both is; what has none is taken as it is."""
+    return [
+        calls.hold(_added, *given[i : i + 2], at=places[i]) if i + 1 < len(given) else given[i]
+        for i in range(0, len(given), 2)
+    ]
 
 
-def _nystrom(known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return eigenvalues, descending, and eigenvectors in the basis, of what is known of a matrix A >= 0.
+def _combined(calls: Calls, blocks: list[list[Any]], coefficients: np.ndarray) -> list[Any]:
+    """Return blocks side by side times coefficients, float64 (n_vectors of all, n), of shares of the terms."""
+    shared = calls.spread(coefficients)
+    return [
+        calls.hold(_combination, [block[i] for block in blocks], shared, at=i / SHARES) for i in range(SHARES)
+    ]
 
-    known: the basis' inner products with A times the first of its vectors, float64 (n, m), n > m.
+
+def _random(random_state: int | None, shape: tuple[int, int]) -> np.ndarray:
+    return np.random.default_rng(random_state).standard_normal(shape, dtype=np.float32)
+
+
+def _slices(block: list[np.ndarray]) -> list[np.ndarray]:
+    """Return VECTORS of a block at a time, of all terms: float32 (n_terms, .) each."""
+    width = block[0].shape[1]
+    return [np.concatenate([share[:, i : i + VECTORS] for share in block]) for i in range(0, width, VECTORS)]
+
+
+def product(rows: list[sp.csr_matrix], slices: list[np.ndarray]) -> np.ndarray:
+    """Return X'X block, float32 (n_terms, n_vectors), of blocks of rows, csr float32, and `_slices` of the block."""
+    done = []
+    for vectors in slices:
+        total, part = np.zeros(vectors.shape), np.empty_like(vectors)
+        for block in rows:
+            part[:] = 0
+            _add_product(block.indptr, block.indices, block.data, vectors, part)
+            total += part
+        done.append(total.astype(np.float32))
+    return np.hstack(done)
+
+
+@kernel
+def _add_product(indptr, indices, data, vectors, product):  # type: ignore[no-untyped-def]
+    """Add X'X vectors to the product, a document after another, whose rows of vectors are at hand the second time."""
+    n = vectors.shape[1]
+    sums = np.empty(n, np.float32)
+    for d in range(len(indptr) - 1):
+        sums[:] = 0
+        for i in range(indptr[d], indptr[d + 1]):
+            weight, row = data[i], vectors[indices[i]]
+            for v in range(n):
+                sums[v] += weight * row[v]
+        for i in range(indptr[d], indptr[d + 1]):
+            weight, row = data[i], product[indices[i]]
+            for v in range(n):
+                row[v] += weight * sums[v]
+
+
+def _rows_of(product: np.ndarray, start: int, stop: int) -> np.ndarray:
+    return product[start:stop].copy()  # what is sent, and kept while the rest goes
+
+
+def _added(*given: np.ndarray) -> np.ndarray:
+    """Return the sum of one array or two."""
+    return given[0] + given[1] if len(given) > 1 else given[0]
+
+
+def _inner_of(Q: list[np.ndarray], Y: list[np.ndarray]) -> np.ndarray:
+    """Return the inner products of blocks, float32 (n_terms, n_vectors) each, that the last of Q and of Y bring.
+
+    [Q_0 ... Q_j]'Q_j, [Q_0 ... Q_j]'Y_j and [Y_0 ... Y_j]'Y_j side by side, float64; of no Q the last alone.
     """
-    m = known.shape[1]
-    inner, axes = np.linalg.eigh((known[:m] + known[:m].T) / 2)
-    kept = inner > 1e-10 * inner[-1]
-    root = known @ (axes[:, kept] / np.sqrt(inner[kept]))
-    turn, values, _ = np.linalg.svd(root, full_matrices=False)
-    return values**2, turn
+    right = [blocks[-1].astype(np.float64) for blocks in (Q, Y) if blocks]
+    found = [np.vstack([block.astype(np.float64).T @ last for block in Q]) for last in right if Q]
+    return np.hstack([*found, np.vstack([block.astype(np.float64).T @ right[-1] for block in Y])])
+
+
+def _combination(blocks: list[np.ndarray], coefficients: np.ndarray) -> np.ndarray:
+    """Return blocks, float32 (n_terms, n_vectors) each, side by side, times coefficients, as float32."""
+    parts = np.vsplit(coefficients, len(blocks))
+    total = blocks[0].astype(np.float64) @ parts[0]
+    for block, part in zip(blocks[1:], parts[1:], strict=True):
+        total += block.astype(np.float64) @ part
+    return total.astype(np.float32)
+
+
+def _lengthened(inner: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """Return what makes vectors of these inner products orthonormal, but for what is rounding beside the whole's."""
+    squares, axes = np.linalg.eigh((inner + inner.T) / 2)
+    return axes / np.sqrt(np.maximum(squares, EPSILON * np.trace(whole)))
+
+
+def _nystrom(QY: np.ndarray, YY: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return eigenvalues, descending, of Nystrom's approximation to A, and what Y times gives its eigenvectors."""
+    inner, axes = np.linalg.eigh((QY + QY.T) / 2)
+    kept = inner > ROUNDING * inner[-1]
+    root = axes[:, kept] / np.sqrt(inner[kept])
+    values, turn = np.linalg.eigh(root.T @ YY @ root)
+    values = np.maximum(values[::-1], np.finfo(np.float64).tiny)
+    return values, root @ turn[:, ::-1] / np.sqrt(values)

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import svds
 
 from textbench.featurizers import _block_krylov, lsi
-from textbench.featurizers._block_krylov import leading_singular_vectors, n_basis, times_gram
+from textbench.featurizers._block_krylov import leading_singular_vectors, n_basis, product
 
 N_COMPONENTS = 6
 
@@ -46,13 +46,13 @@ def test_a_matrix_of_lower_rank_is_decomposed_exactly() -> None:
 def test_three_passes_are_made_and_blocks_of_rows_change_nothing_but_rounding() -> None:
     X, read = documents(), []
 
-    def counted(rows: sp.csr_matrix, block: np.ndarray) -> np.ndarray:
-        read.append(rows.shape[0])
-        return times_gram(rows, block)
+    def counted(rows: list[sp.csr_matrix], slices: list[np.ndarray]) -> np.ndarray:
+        read.append(sum(block.shape[0] for block in rows))
+        return product(rows, slices)
 
-    with patch.object(_block_krylov, "times_gram", counted), patch.object(_block_krylov, "SAMPLE", 90):
+    with patch.object(_block_krylov, "product", counted), patch.object(_block_krylov, "SAMPLE", 90):
         whole = leading_singular_vectors(X, N_COMPONENTS, 0)
-    assert read == [90, 90, 900, 900, 900]
+    assert read[:2] == [90, 90] and sum(read[2:]) == 3 * 900
     with patch.object(_block_krylov, "SAMPLE", 90), patch.object(_block_krylov, "ROWS", 70):
         blocks = leading_singular_vectors(X, N_COMPONENTS, 0)
     np.testing.assert_allclose(blocks[0], whole[0], rtol=1e-5)

@@ -36,17 +36,28 @@ class Here(cluster.Workers):
     def __init__(self) -> None:
         self.calls: list[str] = []
 
-    def hold(self, fn: Callable[..., Any], /, *args: Any) -> Any:
+    def hold(self, fn: Callable[..., Any], /, *args: Any, at: float | None = None) -> Any:
+        assert at is None or 0 <= at < 1
         return self.submit(fn, *args)
 
+    def everywhere(self, fn: Callable[..., Any], /, *args: Any) -> list[Any]:
+        return [self.submit(fn, *args) for _ in range(2)]
+
     def submit(self, fn: Callable[..., Any], /, *args: Any, **_: Any) -> "Future[Any]":
-        self.calls.append(fn.__name__)
+        self.calls += [one.__name__ for one in (fn, *args) if callable(one)]
         done: Future[Any] = Future()
-        done.set_result(fn(*(arg.result() if isinstance(arg, Future) else arg for arg in args)))
+        done.set_result(fn(*map(given, args)))
         return done
 
     def spread(self, value: Any) -> Any:
         return value
+
+
+def given(argument: Any) -> Any:
+    """Return what stands for results as these."""
+    if isinstance(argument, list):
+        return [given(one) for one in argument]
+    return argument.result() if isinstance(argument, Future) else argument
 
 
 @pytest.fixture
@@ -159,8 +170,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make few documents count as many."""
     monkeypatch.setattr(lsi, "LARGE", 1000)
     monkeypatch.setattr(_weights, "MANY", 2000)  # of the whole, not of a block
-    for module in (_block_krylov, spread_lsi):
-        monkeypatch.setattr(module, "ROWS", 64)
+    monkeypatch.setattr(_block_krylov, "ROWS", 32)
     monkeypatch.setattr(_block_krylov, "SAMPLE", 90)
 
 
@@ -186,8 +196,8 @@ def test_blocks_of_lsi_give_the_files_of_one_machine(
     spread = computed(spread_lsi.compute, reference, replace(store, cluster=AROUND), tmp_path / "spread")
     assert digests(spread) == digests(alone)
     assert spread.zero_rows == alone.zero_rows
-    assert workers.calls.count("product") == 3 * 7
-    assert workers.calls.count("weighted") == 7 + 3  # once, whatever the number of passes
+    assert workers.calls.count("product") == 2 + 3 * 8  # of the sample, and of eight shares in each pass
+    assert workers.calls.count("weighted") == 16 + 8  # once, whatever the number of passes
 
 
 @pytest.mark.usefixtures("small")

@@ -1,14 +1,13 @@
-"""LSI on a cluster: workers hold the weights of blocks of documents and multiply them, all else is done here.
+"""LSI on a cluster: its workers compute the calls of `featurizers._block_krylov`, which adds up to the same bits.
 
-A worker reads the counts of its blocks from its own store or the shared root, weighs them once, and keeps them for the
-passes of `featurizers._block_krylov`: only the block of vectors travels to it, and of every block a product, (n_terms,
-n_vectors), back. Products are added here in the order that one machine adds them in, to the same bits. Features are
-made where the weights lie, and written there where the worker sees the unfinished file. Blocks of a worker that dies
-are read again by another.
+A worker reads the counts of its blocks from its own store or the shared root, weighs them once, and keeps them for all
+passes. It keeps the blocks of vectors of its share of the terms too: before a pass each gets from the others what they
+have, and after it the products of their documents with its terms. Here no more is done than what small matrices need.
+Features are made where the weights lie, and written there where the worker sees the unfinished file. What a worker that
+dies had is computed again by another.
 """
 
-import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,7 +17,8 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import svd_flip
 
 from textbench.featurizers import lsi
-from textbench.featurizers._block_krylov import ROWS, leading_singular_vectors, n_basis
+from textbench.featurizers._block_krylov import blocks_of_rows, decompose, n_basis, sample
+from textbench.featurizers._kernels import one_blas_thread
 from textbench.featurizers._parameters import check_parameters
 from textbench.featurizers._weights import are_many
 from textbench.tasks import featurize
@@ -71,38 +71,39 @@ def _spread(
     shared, held, n_documents = workers.spread(weighter), {}, {}
     for part in ("train", "test"):
         rows = _rows_of(job, vectors.folder / f"{part}_counts.npz")
-        held[part] = [workers.hold(weighted, job.store, some, shared) for some in rows]
-        n_documents[part] = sum(some.shape[0] for some in rows)
-    with job.timed("learned"):
-        weights = SpreadWeights(
-            workers,
-            held["train"],
-            train.shape,
-            lambda step: weighter.transform(train[::step]),
-            lambda: job.timed("products"),
+        held[part] = [
+            [workers.hold(weighted, job.store, block, shared, at=i / len(rows)) for block in share]
+            for i, share in enumerate(rows)
+        ]
+        n_documents[part] = sum(block.shape[0] for share in rows for block in share)
+    with job.timed("learned"), one_blas_thread():
+        sampled = workers.spread(weighter.transform(sample(train)))
+        found = decompose(
+            OnOneThread(workers), held["train"], sampled, train.shape[1], k, featurizer.random_state
         )
-        _learn(featurizer, weighter, leading_singular_vectors(weights, k, featurizer.random_state))
+        _learn(featurizer, weighter, found)
     with job.timed("applied"):
         for part, n in n_documents.items():
             _save(job, part, (n, len(featurizer.components_)), featurizer, workers, held[part])
 
 
-def _rows_of(job: "Job", path: Path) -> list[StoredRows]:
-    """Return the rows of a part's counts, as many at a time as their products are added."""
-    found, artifact = [], job.inputs["vectors"]
+def _rows_of(job: "Job", path: Path) -> list[list[StoredRows]]:
+    """Return the rows of a part's counts, in the blocks that are multiplied by themselves."""
+    artifact = job.inputs["vectors"]
     with np.load(path) as arrays:
         indptr, shape = arrays["indptr"], arrays["shape"].tolist()
     places = [arrays_in(path)[name] for name in ("indices", "data", "indptr")]
     dtypes = tuple(dtype.str for _, dtype in places)
-    for start in range(0, shape[0], ROWS):
-        stop = min(start + ROWS, shape[0])
+
+    def stored(start: int, stop: int) -> StoredRows:
         entries = indptr[start].item(), indptr[stop].item()
         spans = [
             Span.of(artifact, path, first + dtype.itemsize * a, first + dtype.itemsize * b)
             for (first, dtype), (a, b) in zip(places, (entries, entries, (start, stop + 1)), strict=True)
         ]
-        found.append(StoredRows(tuple(spans), dtypes, (stop - start, shape[1])))
-    return found
+        return StoredRows(tuple(spans), dtypes, (stop - start, shape[1]))
+
+    return [[stored(*block) for block in share] for share in blocks_of_rows(shape[0])]
 
 
 def weighted(store: "Store", rows: StoredRows, weighter: Any) -> sp.csr_matrix:
@@ -113,61 +114,25 @@ def weighted(store: "Store", rows: StoredRows, weighter: Any) -> sp.csr_matrix:
     return weighter.transform(sp.csr_matrix((data, indices, indptr - indptr[0]), rows.shape))
 
 
-def product(weights: sp.csr_matrix, block: np.ndarray) -> np.ndarray:
-    """Return W'W block of some rows W, csr float32 (n_rows, n_terms); block: float32 (n_terms, n_vectors)."""
-    return weights.T @ (weights @ block)
+class OnOneThread:
+    """The calls of workers, each of whose matrix products are one thread's, as those of one machine are."""
 
-
-class SpreadWeights:
-    """Weights whose rows lie on workers, as `featurizers._block_krylov` reads a csr matrix: a sample, and products.
-
-    `rows.T @ (rows @ block)` of rows in turn is computed by the workers, ahead of where it is asked for.
-    """
-
-    def __init__(
-        self,
-        workers: cluster.Workers,
-        held: Sequence[Any],
-        shape: tuple[int, int],
-        sample: Callable[[int], sp.csr_matrix],
-        timed: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext,
-    ) -> None:
-        """held: blocks of ROWS rows each. sample: gives every n-th row. timed: in which products are waited for."""
-        self.shape = shape
+    def __init__(self, workers: cluster.Workers) -> None:
         self._workers = workers
-        self._held = held
-        self._sample = sample
-        self._timed = timed
+        self.spread = workers.spread
 
-    def __getitem__(self, rows: slice) -> Any:
-        return self._sample(rows.step) if rows.step else _BlockOfWeights(self, rows.start // ROWS)
+    def hold(self, fn: Callable[..., Any], /, *args: Any, at: float | None = None) -> Any:
+        """Have a call computed."""
+        return self._workers.hold(_on_one_thread, fn, *args, at=at)
 
-    def product(self, number: int, block: np.ndarray) -> np.ndarray:
-        """Return the product of a block of rows; they are asked for from the first on."""
-        with self._timed():
-            if number == 0:
-                shared = self._workers.spread(block)
-                self._products = self._workers.each(product, ((held, shared) for held in self._held))
-            return next(self._products)
+    def everywhere(self, fn: Callable[..., Any], /, *args: Any) -> list[Any]:
+        """Have a call computed by each worker."""
+        return self._workers.everywhere(_on_one_thread, fn, *args)
 
 
-class _BlockOfWeights:
-    """A block of rows, and what it gives to be multiplied by its transpose."""
-
-    def __init__(self, weights: SpreadWeights, number: int, by: np.ndarray | None = None) -> None:
-        self._weights = weights
-        self._number = number
-        self._by = by
-
-    @property
-    def T(self) -> "_BlockOfWeights":  # noqa: N802
-        return self
-
-    def __matmul__(self, other: "np.ndarray | _BlockOfWeights") -> "np.ndarray | _BlockOfWeights":
-        if isinstance(other, _BlockOfWeights):
-            assert other._by is not None
-            return self._weights.product(self._number, other._by)
-        return _BlockOfWeights(self._weights, self._number, other)
+def _on_one_thread(fn: Callable[..., Any], *args: Any) -> Any:
+    with one_blas_thread():
+        return fn(*args)
 
 
 def _learn(featurizer: lsi.Lsi, weighter: Any, found: tuple[np.ndarray, np.ndarray]) -> None:
@@ -186,18 +151,21 @@ def _save(
     shape: tuple[int, int],
     featurizer: lsi.Lsi,
     workers: cluster.Workers,
-    held: list[Any],
+    held: list[list[Any]],
 ) -> None:
     """Have a part's features made, each block of documents in its place in `<part>.npy`."""
     path, size = job.folder / f"{part}.npy", 4 * shape[1]
     with path.open("wb") as file:
         start = write_array_header(file, np.dtype(np.float32), *shape)
         file.truncate(start + size * shape[0])
-    places = range(start, start + size * shape[0], size * ROWS)
-    components = workers.spread(featurizer.components_)
-    calls = ((one, components, featurizer.normalize, path, at) for one, at in zip(held, places, strict=True))
+    starts = [start + size * a for share in blocks_of_rows(shape[0]) for a, _ in share]
+    blocks = [block for share in held for block in share]
+    directions = workers.spread(np.ascontiguousarray(featurizer.components_.T))
+    calls = (
+        (one, directions, featurizer.normalize, path, at) for one, at in zip(blocks, starts, strict=True)
+    )
     n_zero = n_bad = 0
-    for at, (zero, bad, features) in zip(places, workers.each(features_of, calls), strict=True):
+    for at, (zero, bad, features) in zip(starts, workers.each(features_of, calls), strict=True):
         n_zero, n_bad = n_zero + zero, n_bad + bad
         if features is not None:
             put(path, at, features)
@@ -207,14 +175,15 @@ def _save(
 
 
 def features_of(
-    weights: sp.csr_matrix, components: np.ndarray, is_normalized: bool, path: Path, at: int
+    weights: sp.csr_matrix, directions: np.ndarray, is_normalized: bool, path: Path, at: int
 ) -> tuple[int, int, np.ndarray | None]:
     """Make the features of some documents, as `Lsi.transform` does of their weights, csr float32 (n, n_terms).
 
-    Returns how many rows are zero, how many values are not finite, and the features, float32 (n, n_components), where
-    this process does not see the file, to be written from byte `at` on.
+    directions: float32 (n_terms, n_components), row after row, for so they are multiplied without a copy. Returns how
+    many rows are zero, how many values are not finite, and the features, float32 (n, n_components), where this process
+    does not see the file, to be written from byte `at` on.
     """
-    features = np.ascontiguousarray(weights @ components.T)
+    features = np.ascontiguousarray(weights @ directions)
     if is_normalized:
         features = normalize(features, copy=False)
     counts = int((~features.any(axis=1)).sum()), int((~np.isfinite(features)).sum())

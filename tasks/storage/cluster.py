@@ -106,12 +106,27 @@ class Workers(Executor):
         """Return what becomes a call's result; what `hold` or `spread` returned may be among its arguments."""
         return self._executor.submit(_call_here, fn, *args, priority=1, **kwargs)
 
-    def hold(self, fn: Callable[..., Any], /, *args: Any) -> Any:
+    def hold(self, fn: Callable[..., Any], /, *args: Any, at: float | None = None) -> Any:
         """Have a call computed whose result stays where it was made, for as long as what is returned is kept.
 
-        Later calls that are given it are computed there. When its worker dies it is computed again by another.
+        Later calls that are given it are computed there, or `at` a place in the line of workers, in [0, 1). When its
+        worker dies it is computed again by another.
         """
-        return self._client.submit(_call_here, fn, *args, pure=False, priority=1)
+        line = self._line
+        return self._at(None if at is None else line[int(at * len(line))], fn, *args)
+
+    def everywhere(self, fn: Callable[..., Any], /, *args: Any) -> list[Any]:
+        """Have a call computed by each worker, in their line; results stay there."""
+        return [self._at(worker, fn, *args) for worker in self._line]
+
+    @functools.cached_property
+    def _line(self) -> list[str]:
+        """The workers that there were when a place among them was first asked for."""
+        return sorted(self._client.nthreads())
+
+    def _at(self, worker: str | None, fn: Callable[..., Any], *args: Any) -> Any:
+        place = {"workers": [worker], "allow_other_workers": True} if worker else {}
+        return self._client.submit(_call_here, fn, *args, pure=False, priority=1, **place)
 
     def each(self, fn: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
         """Yield the results of calls in order, two of them a thread under way, none here before it is asked for."""

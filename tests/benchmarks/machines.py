@@ -171,7 +171,7 @@ def _made(
     for reference in references:
         Remote(shared).withdraw(reference)
     computed = {f"{part}, s": seconds for part, seconds in meta["parts"].items()}
-    figures = {"computed, s": sum(computed.values()) - computed.get("products, s", 0)} | computed
+    figures = {"computed, s": sum(computed.values())} | computed
     figures |= {
         "putting together, CPU s": meta["cpu_seconds"],
         "stage, s": meta["seconds"],
