@@ -47,7 +47,7 @@ class Calls(Protocol):
         """Return what stands for a call's result, and has `result()`. at: where in the line of workers, in [0, 1)."""
 
     def everywhere(self, fn: Callable[..., Any], /, *args: Any) -> list[Any]:
-        """Have a call computed by each worker; return what stands for its results, in the line of workers."""
+        """Return what stands for the results of a call by each worker, in their line."""
 
     def spread(self, value: Any) -> Any:
         """Return what stands for a value that many calls are given."""
@@ -60,11 +60,11 @@ class Threads:
         self._pool = pool
 
     def hold(self, fn: Callable[..., Any], /, *args: Any, at: float | None = None) -> Future[Any]:
-        """Have a call computed; it waits for those whose results it is given, which were asked for before it."""
+        """Return what becomes of a call, which waits for those whose results it is given; they were asked for before."""
         return self._pool.submit(lambda: fn(*map(_given, args)))
 
     def everywhere(self, fn: Callable[..., Any], /, *args: Any) -> list[Any]:
-        """Have a call computed, once, for threads share what they have."""
+        """Return what becomes of a call, once, for threads share what they have."""
         return [self.hold(fn, *args)]
 
     def spread(self, value: Any) -> Any:
@@ -115,7 +115,7 @@ def _rows(X: sp.csr_matrix, start: int, stop: int) -> sp.csr_matrix:
 
 
 def sample(X: sp.csr_matrix) -> sp.csr_matrix:
-    """Return the rows that the first block is found on, at least SAMPLE or all."""
+    """Return the rows of X, csr (n_documents, n_terms), that the first block is found on: at least SAMPLE, or all."""
     return X[:: max(1, X.shape[0] // SAMPLE)]
 
 
@@ -154,9 +154,8 @@ def decompose(
     values, turn = _nystrom(QY, YY)
     wanted = [one.result() for one in _combined(calls, Y, turn[:, :n_components])]
     V = np.concatenate(wanted)
-    lengths = np.sqrt(
-        np.einsum("ij,ij->j", V, V, dtype=np.float64)
-    )  # float32 sums of many terms were 1e-4 off
+    # Sums of many terms as float32 were 1e-4 off.
+    lengths = np.sqrt(np.einsum("ij,ij->j", V, V, dtype=np.float64))
     return np.sqrt(values[:n_components]), V / np.maximum(lengths, EPSILON).astype(np.float32)
 
 
@@ -219,7 +218,10 @@ def _slices(block: list[np.ndarray]) -> list[np.ndarray]:
 
 
 def product(rows: list[sp.csr_matrix], slices: list[np.ndarray]) -> np.ndarray:
-    """Return X'X block, float32 (n_terms, n_vectors), of blocks of rows, csr float32, and `_slices` of the block."""
+    """Return X'X block, float32 (n_terms, n_vectors).
+
+    rows: X, csr float32 (., n_terms), a block of documents after another. slices: `_slices` of the block.
+    """
     done = []
     for vectors in slices:
         total, part = np.zeros(vectors.shape), np.empty_like(vectors)

@@ -73,3 +73,33 @@ def test_lsi_of_many_documents_is_nearly_that_of_few() -> None:
         randomised = lsi.build(n_components=N_COMPONENTS, random_state=0).fit(X)
     np.testing.assert_allclose(randomised.singular_values_, exact.singular_values_, rtol=1e-3)
     assert np.linalg.svd(randomised.components_ @ exact.components_.T, compute_uv=False).min() > 0.99
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_any_number_of_threads_gives_the_same_bits(n_threads: int) -> None:
+    expected = leading_singular_vectors(documents(), N_COMPONENTS, 0)
+    with patch.object(_block_krylov, "n_cores", lambda: n_threads):
+        found = leading_singular_vectors(documents(), N_COMPONENTS, 0)
+    assert [one.tobytes() for one in found] == [one.tobytes() for one in expected]
+
+
+def test_products_are_those_of_the_matrix_whatever_its_blocks_and_the_vectors_at_a_time() -> None:
+    X = documents()
+    block = np.random.default_rng(0).standard_normal((X.shape[1], 150), dtype=np.float32)
+    slices = _block_krylov._slices([block[:130], block[130:]])
+    assert [one.shape[1] for one in slices] == [64, 64, 22]
+    wide = X.astype(np.float64)
+    expected = wide.T @ (wide @ block)
+    found = product([X[:500], X[500:]], slices)
+    np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())
+
+
+def test_directions_of_very_different_strength_are_orthonormal() -> None:
+    """As the first of counts, to which all documents belong, beside those that tell them apart."""
+    X = documents()
+    X.data[X.indices == 0] *= 1000
+    values, vectors = leading_singular_vectors(X, N_COMPONENTS, 0)
+    exact = svds(X.astype(np.float64), k=N_COMPONENTS, return_singular_vectors=False)[::-1]
+    assert exact[0] > 100 * exact[1]
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(N_COMPONENTS), atol=1e-5)
+    np.testing.assert_allclose(values, exact, rtol=2e-2)

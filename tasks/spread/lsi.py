@@ -122,11 +122,11 @@ class OnOneThread:
         self.spread = workers.spread
 
     def hold(self, fn: Callable[..., Any], /, *args: Any, at: float | None = None) -> Any:
-        """Have a call computed."""
+        """Return what stands for a call's result."""
         return self._workers.hold(_on_one_thread, fn, *args, at=at)
 
     def everywhere(self, fn: Callable[..., Any], /, *args: Any) -> list[Any]:
-        """Have a call computed by each worker."""
+        """Return what stands for the results of a call by each worker."""
         return self._workers.everywhere(_on_one_thread, fn, *args)
 
 

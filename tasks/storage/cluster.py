@@ -107,7 +107,7 @@ class Workers(Executor):
         return self._executor.submit(_call_here, fn, *args, priority=1, **kwargs)
 
     def hold(self, fn: Callable[..., Any], /, *args: Any, at: float | None = None) -> Any:
-        """Have a call computed whose result stays where it was made, for as long as what is returned is kept.
+        """Return what stands for a call's result, which stays where it was made as long as what is returned is kept.
 
         Later calls that are given it are computed there, or `at` a place in the line of workers, in [0, 1). When its
         worker dies it is computed again by another.
@@ -116,7 +116,7 @@ class Workers(Executor):
         return self._at(None if at is None else line[int(at * len(line))], fn, *args)
 
     def everywhere(self, fn: Callable[..., Any], /, *args: Any) -> list[Any]:
-        """Have a call computed by each worker, in their line; results stay there."""
+        """Return what stands for the results of a call by each worker, in their line; they stay there."""
         return [self._at(worker, fn, *args) for worker in self._line]
 
     @functools.cached_property
