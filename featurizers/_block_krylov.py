@@ -60,7 +60,7 @@ class Threads:
         self._pool = pool
 
     def hold(self, fn: Callable[..., Any], /, *args: Any, at: float | None = None) -> Future[Any]:
-        """Return what becomes of a call, which waits for those whose results it is given; they were asked for before."""
+        """Return what becomes of a call; it waits for those whose results it is given, asked for before it."""
         return self._pool.submit(lambda: fn(*map(_given, args)))
 
     def everywhere(self, fn: Callable[..., Any], /, *args: Any) -> list[Any]:
@@ -104,7 +104,11 @@ def leading_singular_vectors(
     """
     rows = [[_rows(X, *block) for block in blocks] for blocks in blocks_of_rows(X.shape[0])]
     with one_blas_thread(), ThreadPoolExecutor(n_cores()) as pool:
-        return decompose(Threads(pool), rows, sample(X), X.shape[1], n_components, random_state)
+        try:
+            return decompose(Threads(pool), rows, sample(X), X.shape[1], n_components, random_state)
+        except BaseException:  # such as Ctrl-C, which does not wait for calls that have not begun
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def _rows(X: sp.csr_matrix, start: int, stop: int) -> sp.csr_matrix:

@@ -103,3 +103,18 @@ def test_directions_of_very_different_strength_are_orthonormal() -> None:
     assert exact[0] > 100 * exact[1]
     np.testing.assert_allclose(vectors.T @ vectors, np.eye(N_COMPONENTS), atol=1e-5)
     np.testing.assert_allclose(values, exact, rtol=2e-2)
+
+
+def test_what_goes_wrong_is_raised_and_nothing_begins_after_it() -> None:
+    begun = []
+
+    def failing(rows: list[sp.csr_matrix], slices: list[np.ndarray]) -> np.ndarray:
+        begun.append(len(slices))
+        if len(begun) > 3:
+            raise MemoryError("no room")
+        return product(rows, slices)
+
+    with patch.object(_block_krylov, "product", failing), patch.object(_block_krylov, "n_cores", lambda: 1):
+        with pytest.raises(MemoryError, match="no room"):
+            leading_singular_vectors(documents(), N_COMPONENTS, 0)
+    assert len(begun) <= 2 + 8  # of the sample, and of one pass
