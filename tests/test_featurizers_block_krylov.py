@@ -114,7 +114,10 @@ def test_what_goes_wrong_is_raised_and_nothing_begins_after_it() -> None:
             raise MemoryError("no room")
         return product(rows, slices)
 
-    with patch.object(_block_krylov, "product", failing), patch.object(_block_krylov, "n_cores", lambda: 1):
-        with pytest.raises(MemoryError, match="no room"):
-            leading_singular_vectors(documents(), N_COMPONENTS, 0)
+    with (
+        patch.object(_block_krylov, "product", failing),
+        patch.object(_block_krylov, "n_cores", lambda: 1),
+        pytest.raises(MemoryError, match="no room"),
+    ):
+        leading_singular_vectors(documents(), N_COMPONENTS, 0)
     assert len(begun) <= 2 + 8  # of the sample, and of one pass
