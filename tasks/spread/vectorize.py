@@ -74,6 +74,15 @@ class PlacesInFiles(NamedTuple):
     column: str
 
 
+class PartBegun(NamedTuple):
+    """A part whose files are begun: its counts, the dtype of where rows begin, and the calls that fill the files."""
+
+    part: str
+    counts: CsrPlaces
+    dtype: np.dtype
+    calls: list[tuple[Any, ...]]
+
+
 class Counted(NamedTuple):
     """How many ids and how many entries each document of a task has, int64 (n_documents,); the pieces not written.
 
@@ -105,14 +114,23 @@ def compute(job: "Job") -> None:
             for documents in given:
                 held.append(workers.hold(read, job.store, documents, rule))
                 asked.append(workers.submit(tell, held[-1]))  # as soon as they are read, before others are
-            told = [one.result() for one in asked]
+            told: list[TermsTold] = []
+            numbers: list[np.ndarray] = []
+            places: dict[str, int] = {}
+            for one in asked:  # while later ones are read
+                told.append(one.result())
+                numbers.append(_numbers(told[-1], places))
         with job.timed("vocabulary"):
             learned = [documents.part == "train" or job.params["transductive"] for documents in given]
-            terms, finals = _vocabulary(told, learned, rule)
+            terms, finals = _vocabulary(list(places), told, numbers, learned, rule)
         with job.timed("counted"):
+            parts = []
             for part in vectorize.PARTS:
-                numbers = [i for i, documents in enumerate(given) if documents.part == part]
-                _save_part(job, part, workers, [(held[i], told[i], finals[i]) for i in numbers], len(terms))
+                own = [i for i, documents in enumerate(given) if documents.part == part]
+                parts.append(_begin(job, part, [(held[i], told[i], finals[i]) for i in own], len(terms)))
+            found = workers.each(count, [call for begun in parts for call in begun.calls])
+            for begun in parts:  # what is left to do of one is done while the next is counted
+                _finish(job, begun, list(map(_written, itertools.islice(found, len(begun.calls)))))
     job.save_json("terms", terms)
 
 
@@ -192,35 +210,33 @@ def tell(done: ReadDocuments) -> TermsTold:
     return TermsTold("\n".join(done.terms).encode(), found[:-1, 0].copy(), tf, int(found[-1, 0]), n_tokens)
 
 
+def _numbers(told: TermsTold, places: dict[str, int]) -> np.ndarray:
+    """Return where a task's terms are among those of all, int64; they are added where they are new."""
+    own = told.terms.decode().split("\n") if told.terms else []
+    return np.fromiter((places.setdefault(term, len(places)) for term in own), dtype=np.int64, count=len(own))
+
+
 def _vocabulary(
-    told: list[TermsTold], learned: list[bool], rule: TokenRule
+    found: list[str],
+    told: list[TermsTold],
+    numbers: list[np.ndarray],
+    learned: list[bool],
+    rule: TokenRule,
 ) -> tuple[list[str], list[np.ndarray]]:
-    """Return the terms, and for each task the place of its terms among them, int32; learned: from which tasks."""
-    places: dict[str, int] = {}
-    numbers = []
-    for one in told:
-        own = one.terms.decode().split("\n") if one.terms else []
-        numbers.append(
-            np.fromiter(
-                (places.setdefault(term, len(places)) for term in own), dtype=np.int64, count=len(own)
-            )
-        )
-    df, n_documents = np.zeros(len(places), dtype=np.int64), 0
+    """Return the terms, and for each task the place of its terms among them, int32.
+
+    found: the terms of all tasks. numbers: int64, which of them each term of a task is. learned: from which tasks.
+    """
+    df, n_documents = np.zeros(len(found), dtype=np.int64), 0
     for one, number in itertools.compress(zip(told, numbers, strict=True), learned):
         df[number] += one.df
         n_documents += one.n_documents
-    terms, final = kept_terms(list(places), df, n_documents, rule)
+    terms, final = kept_terms(found, df, n_documents, rule)
     return terms, [final[number] for number in numbers]
 
 
-def _save_part(
-    job: "Job",
-    part: str,
-    workers: cluster.Workers,
-    tasks: list[tuple[Any, TermsTold, np.ndarray]],
-    n_terms: int,
-) -> None:
-    """Have a part's tasks counted, each for its place in the part's files, and write what is not theirs."""
+def _begin(job: "Job", part: str, tasks: list[tuple[Any, TermsTold, np.ndarray]], n_terms: int) -> PartBegun:
+    """Begin a part's files, and return with them what has each task counted for its place there."""
     n_ids, n_entries = (
         np.cumsum([0, *(int(counts[final >= 0].sum()) for counts, final in both)])
         for both in (
@@ -247,11 +263,15 @@ def _save_part(
         for i, j in zip(n_ids.tolist(), n_entries.tolist(), strict=True)
     ]
     calls = [(held, final, n_terms, place) for (held, _, final), place in zip(tasks, places, strict=False)]
-    found = [_written(counted) for counted in workers.each(count, calls)]
+    return PartBegun(part, counts, index, calls)
+
+
+def _finish(job: "Job", begun: PartBegun, found: list[Counted]) -> None:
+    """Write what is not the tasks' to write into a part's files."""
     lengths, sizes = (np.concatenate([[0], *(one[i] for one in found)]) for i in range(2))
-    job.save_array(f"{part}_offsets", np.cumsum(lengths))
-    job.zero_rows[f"{part}_counts"] = int(np.count_nonzero(sizes[1:] == 0))
-    counts.finish(np.cumsum(sizes).astype(index))
+    job.save_array(f"{begun.part}_offsets", np.cumsum(lengths))
+    job.zero_rows[f"{begun.part}_counts"] = int(np.count_nonzero(sizes[1:] == 0))
+    begun.counts.finish(np.cumsum(sizes).astype(begun.dtype))
 
 
 def _written(counted: Counted) -> Counted:
