@@ -53,7 +53,7 @@ class Calls(Protocol):
         """Return what stands for a value that many calls are given."""
 
 
-class Threads:
+class ThreadCalls:
     """Calls that the threads of a pool compute, begun in the order they are asked for."""
 
     def __init__(self, pool: ThreadPoolExecutor) -> None:
@@ -105,7 +105,7 @@ def leading_singular_vectors(
     rows = [[_rows(X, *block) for block in blocks] for blocks in blocks_of_rows(X.shape[0])]
     with one_blas_thread(), ThreadPoolExecutor(n_cores()) as pool:
         try:
-            return decompose(Threads(pool), rows, sample(X), X.shape[1], n_components, random_state)
+            return decompose(ThreadCalls(pool), rows, sample(X), X.shape[1], n_components, random_state)
         except BaseException:  # such as Ctrl-C, which does not wait for calls that have not begun
             pool.shutdown(wait=False, cancel_futures=True)
             raise
