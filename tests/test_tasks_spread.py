@@ -46,18 +46,11 @@ class Here(cluster.Workers):
     def submit(self, fn: Callable[..., Any], /, *args: Any, **_: Any) -> "Future[Any]":
         self.calls += [one.__name__ for one in (fn, *args) if callable(one)]
         done: Future[Any] = Future()
-        done.set_result(fn(*map(given, args)))
+        done.set_result(fn(*map(_block_krylov._given, args)))
         return done
 
     def spread(self, value: Any) -> Any:
         return value
-
-
-def given(argument: Any) -> Any:
-    """Return what stands for results as these."""
-    if isinstance(argument, list):
-        return [given(one) for one in argument]
-    return argument.result() if isinstance(argument, Future) else argument
 
 
 @pytest.fixture

@@ -112,8 +112,8 @@ class Workers(Executor):
         Later calls that are given it are computed there, or `at` a place in the line of workers, in [0, 1). When its
         worker dies it is computed again by another.
         """
-        line = self._line
-        return self._at(None if at is None else line[int(at * len(line))], fn, *args)
+        worker = None if at is None else self._line[int(at * len(self._line))]
+        return self._at(worker, fn, *args)
 
     def everywhere(self, fn: Callable[..., Any], /, *args: Any) -> list[Any]:
         """Return what stands for the results of a call by each worker, in their line; they stay there."""
