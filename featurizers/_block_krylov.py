@@ -32,7 +32,7 @@ OVERSAMPLES = 20  # vectors of a block beyond those that are wanted
 SHARES = 8  # of documents and of terms
 ROWS = 50_000  # documents whose products are added in float32
 VECTORS = 64  # of a block that are multiplied at once
-SAMPLE = 20_000  # documents that the first block is found on
+SAMPLE = 20_000  # documents that the first block is found on, in two halves
 SAMPLE_STEPS = 2
 EPSILON = 1e-14  # a direction with a smaller share of the squares is rounding
 ROUNDING = (
@@ -105,7 +105,7 @@ def leading_singular_vectors(
     rows = [[_rows(X, *block) for block in blocks] for blocks in blocks_of_rows(X.shape[0])]
     with one_blas_thread(), ThreadPoolExecutor(n_cores()) as pool:
         try:
-            return decompose(ThreadCalls(pool), rows, sample(X), X.shape[1], n_components, random_state)
+            return decompose(ThreadCalls(pool), rows, samples(X), X.shape[1], n_components, random_state)
         except BaseException:  # such as Ctrl-C, which does not wait for calls that have not begun
             pool.shutdown(wait=False, cancel_futures=True)
             raise
@@ -118,28 +118,29 @@ def _rows(X: sp.csr_matrix, start: int, stop: int) -> sp.csr_matrix:
     return sp.csr_matrix((X.data[own], X.indices[own], indptr), (stop - start, X.shape[1]), copy=False)
 
 
-def sample(X: sp.csr_matrix) -> sp.csr_matrix:
+def samples(X: sp.csr_matrix) -> list[sp.csr_matrix]:
     """Return the rows of X, csr (n_documents, n_terms), that the first block is found on: at least SAMPLE, or all."""
-    return X[:: max(1, X.shape[0] // SAMPLE)]
+    step = max(1, X.shape[0] // SAMPLE)
+    return [X[:: 2 * step], X[step :: 2 * step]]
 
 
 def decompose(
     calls: Calls,
     rows: Sequence[list[Any]],
-    sampled: Any,
+    sampled: Sequence[Any],
     n_terms: int,
     n_components: int,
     random_state: int | None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return what `leading_singular_vectors` does, computed by calls.
 
-    rows: of each share of the documents the csr matrices of `blocks_of_rows`, and sampled: `sample`'s, or what calls
-    gave for them.
+    rows: of each share of the documents the csr matrices of `blocks_of_rows`, and sampled: those of `samples`, or what
+    calls gave for them.
     """
     m = n_components + OVERSAMPLES
     block = [calls.hold(_random, random_state, (n_terms, m))]
     for _ in range(SAMPLE_STEPS):
-        product = _times_gram(calls, [[sampled]], block, n_terms)
+        product = _times_gram(calls, [[half] for half in sampled], block, n_terms)
         squares = _inner(calls, [], [product])
         block = _combined(calls, [product], _lengthened(squares, squares))
     Q, Y = [block], []

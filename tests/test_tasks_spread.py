@@ -44,7 +44,7 @@ class Here(cluster.Workers):
         return [self.submit(fn, *args) for _ in range(2)]
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **_: Any) -> "Future[Any]":
-        self.calls += [one.__name__ for one in (fn, *args) if callable(one)]
+        self.calls.append(cluster.name_of(fn))
         done: Future[Any] = Future()
         done.set_result(fn(*map(_block_krylov._given, args)))
         return done
@@ -189,7 +189,9 @@ def test_blocks_of_lsi_give_the_files_of_one_machine(
     spread = computed(spread_lsi.compute, reference, replace(store, cluster=AROUND), tmp_path / "spread")
     assert digests(spread) == digests(alone)
     assert spread.zero_rows == alone.zero_rows
-    assert workers.calls.count("product") == 2 + 3 * 8  # of the sample, and of eight shares in each pass
+    assert (
+        workers.calls.count("product") == 2 * 2 + 3 * 8
+    )  # of the sample's halves, and of eight shares in each pass
     assert workers.calls.count("weighted") == 16 + 8  # once, whatever the number of passes
 
 

@@ -7,7 +7,10 @@ Features are made where the weights lie, and written there where the worker sees
 dies had is computed again by another.
 """
 
+import itertools
+from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,7 +20,7 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import svd_flip
 
 from textbench.featurizers import lsi
-from textbench.featurizers._block_krylov import blocks_of_rows, decompose, n_basis, sample
+from textbench.featurizers._block_krylov import blocks_of_rows, decompose, n_basis, samples
 from textbench.featurizers._kernels import one_blas_thread
 from textbench.featurizers._parameters import check_parameters
 from textbench.featurizers._weights import are_many
@@ -77,14 +80,13 @@ def _spread(
         ]
         n_documents[part] = sum(block.shape[0] for share in rows for block in share)
     with job.timed("learned"), one_blas_thread():
-        sampled = workers.spread(weighter.transform(sample(train)))
+        sampled = [workers.spread(weighter.transform(half)) for half in samples(train)]
         found = decompose(
             OnOneThread(workers), held["train"], sampled, train.shape[1], k, featurizer.random_state
         )
         _learn(featurizer, weighter, found)
     with job.timed("applied"):
-        for part, n in n_documents.items():
-            _save(job, part, (n, len(featurizer.components_)), featurizer, workers, held[part])
+        _save(job, featurizer, workers, n_documents, held)
 
 
 def _rows_of(job: "Job", path: Path) -> list[list[StoredRows]]:
@@ -123,11 +125,11 @@ class OnOneThread:
 
     def hold(self, fn: Callable[..., Any], /, *args: Any, at: float | None = None) -> Any:
         """Return what stands for a call's result."""
-        return self._workers.hold(_on_one_thread, fn, *args, at=at)
+        return self._workers.hold(partial(_on_one_thread, fn), *args, at=at)
 
     def everywhere(self, fn: Callable[..., Any], /, *args: Any) -> list[Any]:
         """Return what stands for the results of a call by each worker."""
-        return self._workers.everywhere(_on_one_thread, fn, *args)
+        return self._workers.everywhere(partial(_on_one_thread, fn), *args)
 
 
 def _on_one_thread(fn: Callable[..., Any], *args: Any) -> Any:
@@ -147,31 +149,34 @@ def _learn(featurizer: lsi.Lsi, weighter: Any, found: tuple[np.ndarray, np.ndarr
 
 def _save(
     job: "Job",
-    part: str,
-    shape: tuple[int, int],
     featurizer: lsi.Lsi,
     workers: cluster.Workers,
-    held: list[list[Any]],
+    n_documents: dict[str, int],
+    held: dict[str, list[list[Any]]],
 ) -> None:
-    """Have a part's features made, each block of documents in its place in `<part>.npy`."""
-    path, size = job.folder / f"{part}.npy", 4 * shape[1]
-    with path.open("wb") as file:
-        start = write_array_header(file, np.dtype(np.float32), *shape)
-        file.truncate(start + size * shape[0])
-    starts = [start + size * a for share in blocks_of_rows(shape[0]) for a, _ in share]
-    blocks = [block for share in held for block in share]
+    """Have the features of both parts made, each block of documents in its place in `<part>.npy`."""
     directions = workers.spread(np.ascontiguousarray(featurizer.components_.T))
-    calls = (
-        (one, directions, featurizer.normalize, path, at) for one, at in zip(blocks, starts, strict=True)
-    )
-    n_zero = n_bad = 0
-    for at, (zero, bad, features) in zip(starts, workers.each(features_of, calls), strict=True):
-        n_zero, n_bad = n_zero + zero, n_bad + bad
+    calls, k = [], len(featurizer.components_)
+    for part, n in n_documents.items():
+        path = job.folder / f"{part}.npy"
+        with path.open("wb") as file:
+            begun = write_array_header(file, np.dtype(np.float32), n, k)
+            file.truncate(begun + 4 * k * n)
+        starts = [begun + 4 * k * a for share in blocks_of_rows(n) for a, _ in share]
+        blocks = itertools.chain.from_iterable(held[part])
+        calls += [
+            (one, directions, featurizer.normalize, path, at) for one, at in zip(blocks, starts, strict=True)
+        ]
+    n_zero, n_bad = Counter[str](), Counter[str]()
+    for (*_, path, at), (zero, bad, features) in zip(calls, workers.each(features_of, calls), strict=True):
+        n_zero[path.stem] += zero
+        n_bad[path.stem] += bad
         if features is not None:
             put(path, at, features)
-    if n_bad:
-        raise ValueError(f"{part} features hold {n_bad} values that are NaN or infinite")
-    job.zero_rows[part] = n_zero
+    for part in n_documents:
+        if n_bad[part]:
+            raise ValueError(f"{part} features hold {n_bad[part]} values that are NaN or infinite")
+        job.zero_rows[part] = n_zero[part]
 
 
 def features_of(

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 MANY_BYTES = 2**26  # of both parts' files; fewer are counted here sooner than they are spread
 BLOCK_DOCUMENTS = 2**16  # of a task at most, but for a row group that has more
-TASKS = 4  # a thread of the cluster
+TASKS = 3  # a thread of the cluster
 
 
 class StoredDocuments(NamedTuple):
@@ -53,12 +53,12 @@ class ReadDocuments:
 
 
 class TermsTold(NamedTuple):
-    """What a task's documents have: terms, one a line, in how many of them each is, and how often; int64 (n_terms,).
+    """What a task's documents have: terms, in how many of them each is, and how often; int64 (n_terms,).
 
     n_documents: their number. n_tokens: that of their tokens, those that are no term included.
     """
 
-    terms: bytes
+    terms: "pyarrow.Array"
     df: np.ndarray
     tf: np.ndarray
     n_documents: int
@@ -114,15 +114,10 @@ def compute(job: "Job") -> None:
             for documents in given:
                 held.append(workers.hold(read, job.store, documents, rule))
                 asked.append(workers.submit(tell, held[-1]))  # as soon as they are read, before others are
-            told: list[TermsTold] = []
-            numbers: list[np.ndarray] = []
-            places: dict[str, int] = {}
-            for one in asked:  # while later ones are read
-                told.append(one.result())
-                numbers.append(_numbers(told[-1], places))
+            told: list[TermsTold] = [one.result() for one in asked]
         with job.timed("vocabulary"):
             learned = [documents.part == "train" or job.params["transductive"] for documents in given]
-            terms, finals = _vocabulary(list(places), told, numbers, learned, rule)
+            terms, finals = _vocabulary(told, learned, rule)
         with job.timed("counted"):
             parts = []
             for part in vectorize.PARTS:
@@ -198,6 +193,8 @@ def read(store: "Store", documents: StoredDocuments, rule: TokenRule) -> ReadDoc
 
 def tell(done: ReadDocuments) -> TermsTold:
     """Return what is known of a task's documents once they are read."""
+    import pyarrow as pa
+
     found = np.zeros((len(done.terms) + 1, 2), dtype=np.int64)
     tf = np.zeros(len(done.terms), dtype=np.int64)
     of_token = [np.append(done.of_token, np.int32(-1))]
@@ -206,27 +203,24 @@ def tell(done: ReadDocuments) -> TermsTold:
         vectors_of_columns._add_documents(ids, lengths, found)
         tf += np.bincount(ids, minlength=len(tf))
     n_tokens = sum(int(block.offsets[-1]) for block in done.blocks)
-    # No token of a rule that bytes follow has a line's end.
-    return TermsTold("\n".join(done.terms).encode(), found[:-1, 0].copy(), tf, int(found[-1, 0]), n_tokens)
-
-
-def _numbers(told: TermsTold, places: dict[str, int]) -> np.ndarray:
-    """Return where a task's terms are among those of all, int64; they are added where they are new."""
-    own = told.terms.decode().split("\n") if told.terms else []
-    return np.fromiter((places.setdefault(term, len(places)) for term in own), dtype=np.int64, count=len(own))
+    terms = pa.array(done.terms, pa.large_string())
+    return TermsTold(terms, found[:-1, 0].copy(), tf, int(found[-1, 0]), n_tokens)
 
 
 def _vocabulary(
-    found: list[str],
-    told: list[TermsTold],
-    numbers: list[np.ndarray],
-    learned: list[bool],
-    rule: TokenRule,
+    told: list[TermsTold], learned: list[bool], rule: TokenRule
 ) -> tuple[list[str], list[np.ndarray]]:
-    """Return the terms, and for each task the place of its terms among them, int32.
+    """Return the terms, and for each task the place of its terms among them, int32; learned: from which tasks."""
+    import pyarrow as pa
+    from pyarrow import compute
 
-    found: the terms of all tasks. numbers: int64, which of them each term of a task is. learned: from which tasks.
-    """
+    encoded = pa.concat_arrays([one.terms for one in told]).dictionary_encode()
+    # As `kept_terms` sorts, which is sooner done then.
+    order = compute.sort_indices(encoded.dictionary).to_numpy()
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    found = encoded.dictionary.take(order).to_pylist()
+    numbers = np.split(place[encoded.indices.to_numpy()], np.cumsum([len(one.terms) for one in told])[:-1])
     df, n_documents = np.zeros(len(found), dtype=np.int64), 0
     for one, number in itertools.compress(zip(told, numbers, strict=True), learned):
         df[number] += one.df

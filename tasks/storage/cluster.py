@@ -7,6 +7,7 @@ import importlib.metadata
 import platform
 import re
 import socket
+import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future
@@ -104,7 +105,7 @@ class Workers(Executor):
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Return what becomes a call's result; what `hold` or `spread` returned may be among its arguments."""
-        return self._executor.submit(_call_here, fn, *args, priority=1, **kwargs)
+        return self._executor.submit(_call_here, fn, *args, key=_key(fn), priority=1, **kwargs)
 
     def hold(self, fn: Callable[..., Any], /, *args: Any, at: float | None = None) -> Any:
         """Return what stands for a call's result, which stays where it was made as long as what is returned is kept.
@@ -126,7 +127,7 @@ class Workers(Executor):
 
     def _at(self, worker: str | None, fn: Callable[..., Any], *args: Any) -> Any:
         place = {"workers": [worker], "allow_other_workers": True} if worker else {}
-        return self._client.submit(_call_here, fn, *args, pure=False, priority=1, **place)
+        return self._client.submit(_call_here, fn, *args, key=_key(fn), pure=False, priority=1, **place)
 
     def each(self, fn: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
         """Yield the results of calls in order, two of them a thread under way, none here before it is asked for."""
@@ -149,6 +150,16 @@ class Sent(Protocol):
 
     def here(self) -> Any:
         """Return it as this process has it."""
+
+
+def _key(fn: Callable[..., Any]) -> str:
+    """Return a new key of a call: Dask keeps seconds of calls by their names, and moves waiting ones accordingly."""
+    return f"{name_of(fn)}-{uuid.uuid4().hex}"
+
+
+def name_of(fn: Callable[..., Any]) -> str:
+    """Return a function's name; a partial one has that of the function that it is given."""
+    return (fn.args[0] if isinstance(fn, functools.partial) else fn).__name__
 
 
 def _call_here(fn: Callable[..., Any], *args: Any) -> Any:

@@ -1,7 +1,7 @@
 """Several machines: what a Dask cluster of one worker process of one thread takes, and one of two.
 
 `python -m tests.benchmarks machines`; with TEXTBENCH_MACHINES_SIZE below 1 all is that much smaller. Parts are named by
-TEXTBENCH_MACHINES_PARTS (cells,vectorize,lsi): eight equal heavy cells; one stage `vectorize` of 400,000 documents of
+TEXTBENCH_MACHINES_PARTS (cells,vectorize,lsi): eight equal heavy cells; one stage `vectorize` of 1,000,000 documents of
 IMDb's length; one stage `featurize` by LSI of 300 dimensions, of 1,000,000 documents of 60 words and 50,000 terms, 70 %
 of which train. Of a stage: the seconds of what is computed, the process' that puts it together and those of it all,
 what was read before, checksums and the copy in the shared root included; the bytes over loopback meanwhile.
@@ -35,7 +35,7 @@ from textbench.tasks.tokens import RULES
 N_CELLS = 8
 SIZE = float(os.environ.get("TEXTBENCH_MACHINES_SIZE", "1"))
 PARTS = (os.environ.get("TEXTBENCH_MACHINES_PARTS") or "cells,vectorize,lsi").split(",")
-N_LONG, N_SHORT, N_FIRST = round(400_000 * SIZE), round(1_000_000 * SIZE), 100_000
+N_LONG, N_SHORT, N_FIRST = round(1_000_000 * SIZE), round(1_000_000 * SIZE), 100_000
 METHOD = '''"""A method that is all work: sums of matrix products, on one thread.
 
 Source: none.
