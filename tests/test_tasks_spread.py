@@ -189,9 +189,8 @@ def test_blocks_of_lsi_give_the_files_of_one_machine(
     spread = computed(spread_lsi.compute, reference, replace(store, cluster=AROUND), tmp_path / "spread")
     assert digests(spread) == digests(alone)
     assert spread.zero_rows == alone.zero_rows
-    assert (
-        workers.calls.count("product") == 2 * 2 + 3 * 8
-    )  # of the sample's halves, and of eight shares in each pass
+    # Of the sample's halves, twice, and of eight shares in each pass.
+    assert workers.calls.count("product") == 2 * 2 + 3 * 8
     assert workers.calls.count("weighted") == 16 + 8  # once, whatever the number of passes
 
 

@@ -158,8 +158,10 @@ def _key(fn: Callable[..., Any]) -> str:
 
 
 def name_of(fn: Callable[..., Any]) -> str:
-    """Return a function's name; a partial one has that of the function that it is given."""
-    return (fn.args[0] if isinstance(fn, functools.partial) else fn).__name__
+    """Return a function's name; a partial one has that of a function that it is given, or else of its own."""
+    while isinstance(fn, functools.partial):
+        fn = next(filter(callable, fn.args), fn.func)
+    return fn.__name__
 
 
 def _call_here(fn: Callable[..., Any], *args: Any) -> Any:
