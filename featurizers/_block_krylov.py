@@ -227,15 +227,16 @@ def product(rows: list[sp.csr_matrix], slices: list[np.ndarray]) -> np.ndarray:
 
     rows: X, csr float32 (., n_terms), a block of documents after another. slices: `_slices` of the block.
     """
-    done = []
-    for vectors in slices:
+    n_terms, widths = len(slices[0]), [vectors.shape[1] for vectors in slices]
+    found, ends = np.empty((n_terms, sum(widths)), dtype=np.float32), np.cumsum(widths)
+    for vectors, end in zip(slices, ends, strict=True):
         total, part = np.zeros(vectors.shape), np.empty_like(vectors)
         for block in rows:
             part[:] = 0
             _add_product(block.indptr, block.indices, block.data, vectors, part)
             total += part
-        done.append(total.astype(np.float32))
-    return np.hstack(done)
+        found[:, end - vectors.shape[1] : end] = total
+    return found
 
 
 @kernel
