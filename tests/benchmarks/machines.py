@@ -4,12 +4,16 @@
 TEXTBENCH_MACHINES_PARTS (cells,vectorize,lsi): eight equal heavy cells; one stage `vectorize` of 1,000,000 documents of
 IMDb's length; one stage `featurize` by LSI of 300 dimensions, of 1,000,000 documents of 60 words and 50,000 terms, 70 %
 of which train. Of a stage: the seconds of what is computed, the process' that puts it together and those of it all,
-what was read before, checksums and the copy in the shared root included; the bytes over loopback meanwhile.
+what was read before, checksums and the copy in the shared root included; the bytes over loopback meanwhile. Each
+is the median of TEXTBENCH_MACHINES_TIMES runs (3), one worker and two in turn, for memory that a virtual machine has
+given back to its host is slow when it is used again; beside the medians' ratio stand those of each turn.
 """
 
 import contextlib
 import json
 import os
+import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -35,6 +39,7 @@ from textbench.tasks.tokens import RULES
 N_CELLS = 8
 SIZE = float(os.environ.get("TEXTBENCH_MACHINES_SIZE", "1"))
 PARTS = (os.environ.get("TEXTBENCH_MACHINES_PARTS") or "cells,vectorize,lsi").split(",")
+TIMES = int(os.environ.get("TEXTBENCH_MACHINES_TIMES") or 3)
 N_LONG, N_SHORT, N_FIRST = round(1_000_000 * SIZE), round(1_000_000 * SIZE), 100_000
 METHOD = '''"""A method that is all work: sums of matrix products, on one thread.
 
@@ -142,14 +147,18 @@ def _stage(*references: Reference) -> None:
         for reference in references:
             for given in reference.inputs.values():
                 Store(folder / "given", remote=shared).ensure(given)
-        one, two = (_made(folder / str(n), n, shared, references) for n in (1, 2))
-    name, n = references[-1].stage, max(next(iter(references[-1].inputs.values())).params["n"], 1)
-    for what in one[0]:
-        first, second = one[0][what], two[0][what]
+        turns = [[_made(folder / "made", n, shared, references) for n in (1, 2)] for _ in range(TIMES)]
+    name, n = references[-1].stage, next(iter(references[-1].inputs.values())).params["n"]
+    for what in turns[0][0][0]:
+        pairs = [(one[what], two[what]) for (one, _), (two, _) in turns]
+        first, second = (statistics.median(figures) for figures in zip(*pairs, strict=True))
+        each = ", ".join(f"{one / two:.2f}" for one, two in pairs)
         print(
-            f"{name}, {n:,} documents, {what}: {first:.1f}, with two workers {second:.1f}: ratio {first / second:.2f}"
+            f"{name}, {n:,} documents, {what}: {first:.1f}, with two workers {second:.1f}: "
+            f"ratio {first / second:.2f} ({each})"
         )
-    print(f"files are {'the same' if one[1] == two[1] else 'NOT the same'}")
+    files = [made[1] for turn in turns for made in turn]
+    print(f"files are {'the same' if all(one == files[0] for one in files) else 'NOT the same'}")
 
 
 def _made(
@@ -170,6 +179,7 @@ def _made(
         meta = store.meta(references[-1])
     for reference in references:
         Remote(shared).withdraw(reference)
+    shutil.rmtree(home)
     computed = {f"{part}, s": seconds for part, seconds in meta["parts"].items()}
     figures = {"computed, s": sum(computed.values())} | computed
     figures |= {
