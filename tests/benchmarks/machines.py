@@ -152,10 +152,10 @@ def _stage(*references: Reference) -> None:
     for what in turns[0][0][0]:
         pairs = [(one[what], two[what]) for (one, _), (two, _) in turns]
         first, second = (statistics.median(figures) for figures in zip(*pairs, strict=True))
-        each = ", ".join(f"{one / two:.2f}" for one, two in pairs)
+        ratio, *each = (np.divide(*pair) for pair in ((first, second), *pairs))
         print(
             f"{name}, {n:,} documents, {what}: {first:.1f}, with two workers {second:.1f}: "
-            f"ratio {first / second:.2f} ({each})"
+            f"ratio {ratio:.2f} ({', '.join(f'{one:.2f}' for one in each)})"
         )
     files = [made[1] for turn in turns for made in turn]
     print(f"files are {'the same' if all(one == files[0] for one in files) else 'NOT the same'}")
