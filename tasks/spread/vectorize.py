@@ -212,11 +212,11 @@ def _vocabulary(
 ) -> tuple[list[str], list[np.ndarray]]:
     """Return the terms, and for each task the place of its terms among them, int32; learned: from which tasks."""
     import pyarrow as pa
-    from pyarrow import compute
+    import pyarrow.compute as pc
 
     encoded = pa.concat_arrays([one.terms for one in told]).dictionary_encode()
     # As `kept_terms` sorts, which is sooner done then.
-    order = compute.sort_indices(encoded.dictionary).to_numpy()
+    order = pc.sort_indices(encoded.dictionary).to_numpy()
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
     found = encoded.dictionary.take(order).to_pylist()

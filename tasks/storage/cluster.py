@@ -96,7 +96,7 @@ class Workers(Executor):
 
     def __init__(self, client: Any) -> None:
         self._client = client
-        self._executor = client.get_executor(pure=False)
+        self._executor = client.get_executor()
 
     @property
     def n_threads(self) -> int:
@@ -127,7 +127,7 @@ class Workers(Executor):
 
     def _at(self, worker: str | None, fn: Callable[..., Any], *args: Any) -> Any:
         place = {"workers": [worker], "allow_other_workers": True} if worker else {}
-        return self._client.submit(_call_here, fn, *args, key=_key(fn), pure=False, priority=1, **place)
+        return self._client.submit(_call_here, fn, *args, key=_key(fn), priority=1, **place)
 
     def each(self, fn: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
         """Yield the results of calls in order, two of them a thread under way, none here before it is asked for."""
