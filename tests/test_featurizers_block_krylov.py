@@ -85,13 +85,21 @@ def test_any_number_of_threads_gives_the_same_bits(n_threads: int) -> None:
 
 def test_products_are_those_of_the_matrix_whatever_its_blocks_and_the_vectors_at_a_time() -> None:
     X = documents()
-    block = np.random.default_rng(0).standard_normal((X.shape[1], 150), dtype=np.float32)
-    slices = _block_krylov._slices([block[:130], block[130:]])
-    assert [one.shape[1] for one in slices] == [64, 64, 22]
+    block = np.random.default_rng(0).standard_normal((X.shape[1], 151), dtype=np.float32)
     wide = X.astype(np.float64)
     expected = wide.T @ (wide @ block)
-    found = product([X[:500], X[500:]], slices)
-    np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())
+    whole = product([X[:500], X[500:]], [block])
+    np.testing.assert_allclose(whole, expected, atol=1e-5 * np.abs(expected).max())
+    with patch.object(_block_krylov, "VECTORS", 64), patch.object(_block_krylov, "PIECE", 70):
+        slices = _block_krylov.slices_of([block[:130], block[130:]])
+        assert [one.shape[1] for one in slices] == [50, 50, 51]
+        assert (product([X[:500], X[500:]], slices) == whole).all()
+
+
+def test_documents_times_vectors_have_the_bits_of_scipys_product() -> None:
+    X = documents()
+    block = np.random.default_rng(0).standard_normal((X.shape[1], 40), dtype=np.float32)
+    assert (_block_krylov.times(X, [block[:, :30].copy(), block[:, 30:].copy()]) == X @ block).all()
 
 
 def test_directions_of_very_different_strength_are_orthonormal() -> None:

@@ -36,11 +36,11 @@ class Here(cluster.Workers):
     def __init__(self) -> None:
         self.calls: list[str] = []
 
-    def hold(self, fn: Callable[..., Any], /, *args: Any, at: float | None = None) -> Any:
+    def hold(self, fn: Callable[..., Any], /, *args: Any, at: float | None = None, **_: Any) -> Any:
         assert at is None or 0 <= at < 1
         return self.submit(fn, *args)
 
-    def everywhere(self, fn: Callable[..., Any], /, *args: Any) -> list[Any]:
+    def everywhere(self, fn: Callable[..., Any], /, *args: Any, **_: Any) -> list[Any]:
         return [self.submit(fn, *args) for _ in range(2)]
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **_: Any) -> "Future[Any]":

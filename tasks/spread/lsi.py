@@ -7,10 +7,10 @@ Features are made where the weights lie, and written there where the worker sees
 dies had is computed again by another.
 """
 
-import itertools
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,7 +20,16 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import svd_flip
 
 from textbench.featurizers import lsi
-from textbench.featurizers._block_krylov import blocks_of_rows, decompose, n_basis, samples
+from textbench.featurizers._block_krylov import (
+    SHARES,
+    blocks_of_rows,
+    decompose,
+    n_basis,
+    pieces_of,
+    samples,
+    slices_of,
+    times,
+)
 from textbench.featurizers._kernels import one_blas_thread
 from textbench.featurizers._parameters import check_parameters
 from textbench.featurizers._weights import are_many
@@ -31,6 +40,8 @@ from textbench.tasks.storage.blocks import put, write_array_header
 
 if TYPE_CHECKING:
     from textbench.tasks.storage.store import Artifact, Job, Store
+
+URGENT = cluster.PRIORITY + 1
 
 
 class StoredRows(NamedTuple):
@@ -117,7 +128,10 @@ def weighted(store: "Store", rows: StoredRows, weighter: Any) -> sp.csr_matrix:
 
 
 class OnOneThread:
-    """The calls of workers, each of whose matrix products are one thread's, as those of one machine are."""
+    """The calls of workers, each of whose matrix products are one thread's, as those of one machine are.
+
+    They go before weights that no call has asked for, which fill the time that a worker would wait.
+    """
 
     def __init__(self, workers: cluster.Workers) -> None:
         self._workers = workers
@@ -125,11 +139,11 @@ class OnOneThread:
 
     def hold(self, fn: Callable[..., Any], /, *args: Any, at: float | None = None) -> Any:
         """Return what stands for a call's result."""
-        return self._workers.hold(partial(_on_one_thread, fn), *args, at=at)
+        return self._workers.hold(partial(_on_one_thread, fn), *args, at=at, priority=URGENT)
 
     def everywhere(self, fn: Callable[..., Any], /, *args: Any) -> list[Any]:
         """Return what stands for the results of a call by each worker."""
-        return self._workers.everywhere(partial(_on_one_thread, fn), *args)
+        return self._workers.everywhere(partial(_on_one_thread, fn), *args, priority=URGENT)
 
 
 def _on_one_thread(fn: Callable[..., Any], *args: Any) -> Any:
@@ -155,18 +169,19 @@ def _save(
     held: dict[str, list[list[Any]]],
 ) -> None:
     """Have the features of both parts made, each block of documents in its place in `<part>.npy`."""
-    directions = workers.spread(np.ascontiguousarray(featurizer.components_.T))
+    directions = workers.spread(slices_of([np.ascontiguousarray(featurizer.components_.T)]))
     calls, k = [], len(featurizer.components_)
     for part, n in n_documents.items():
         path = job.folder / f"{part}.npy"
         with path.open("wb") as file:
             begun = write_array_header(file, np.dtype(np.float32), n, k)
             file.truncate(begun + 4 * k * n)
-        starts = [begun + 4 * k * a for share in blocks_of_rows(n) for a, _ in share]
-        blocks = itertools.chain.from_iterable(held[part])
-        calls += [
-            (one, directions, featurizer.normalize, path, at) for one, at in zip(blocks, starts, strict=True)
-        ]
+        for i, share in enumerate(blocks_of_rows(n)):
+            turn = i / SHARES * workers.n_threads % 1  # a worker has neighbours: all begin with their first
+            for weights, (start, _) in zip(held[part][i], share, strict=True):
+                call = weights, directions, featurizer.normalize, path, begun + 4 * k * start
+                calls.append((turn, call))
+    calls = [call for _, call in sorted(calls, key=itemgetter(0))]
     n_zero, n_bad = Counter[str](), Counter[str]()
     for (*_, path, at), (zero, bad, features) in zip(calls, workers.each(features_of, calls), strict=True):
         n_zero[path.stem] += zero
@@ -180,19 +195,24 @@ def _save(
 
 
 def features_of(
-    weights: sp.csr_matrix, directions: np.ndarray, is_normalized: bool, path: Path, at: int
+    weights: sp.csr_matrix, directions: list[np.ndarray], is_normalized: bool, path: Path, at: int
 ) -> tuple[int, int, np.ndarray | None]:
     """Make the features of some documents, as `Lsi.transform` does of their weights, csr float32 (n, n_terms).
 
-    directions: float32 (n_terms, n_components), row after row, for so they are multiplied without a copy. Returns how
-    many rows are zero, how many values are not finite, and the features, float32 (n, n_components), where this process
-    does not see the file, to be written from byte `at` on.
+    directions: `slices_of` them, float32 (n_terms, .) each. Returns how many rows are zero, how many values are not
+    finite, and the features, float32 (n, n_components), where this process does not see the file, to be written from
+    byte `at` on. A piece is written while it is in the core's cache.
     """
-    features = np.ascontiguousarray(weights @ directions)
-    if is_normalized:
-        features = normalize(features, copy=False)
-    counts = int((~features.any(axis=1)).sum()), int((~np.isfinite(features)).sum())
-    if not path.exists():
-        return (*counts, features)
-    put(path, at, features)
-    return (*counts, None)
+    is_here, n_zero, n_bad, kept = path.exists(), 0, 0, []
+    for piece in pieces_of(weights):
+        features = times(piece, directions)
+        if is_normalized:
+            features = normalize(features, copy=False)
+        n_zero += int((~features.any(axis=1)).sum())
+        n_bad += int((~np.isfinite(features)).sum())
+        if is_here:
+            put(path, at, features)
+            at += features.nbytes
+        else:
+            kept.append(features)
+    return n_zero, n_bad, None if is_here else np.concatenate(kept)

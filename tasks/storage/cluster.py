@@ -18,6 +18,7 @@ from typing import Any, Protocol, runtime_checkable
 from textbench.tasks.storage.definitions import PROJECT, ROOMS
 
 DISTRIBUTION = "textbench"
+PRIORITY = 1  # of a call: before stages, which have none, for some wait for calls
 # What computes an artifact where a cluster is around: by its workers, to the bytes that the artifact's own function
 # gives, which the tests hold; so no key says which of both it was.
 SPREAD = {
@@ -105,29 +106,31 @@ class Workers(Executor):
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Return what becomes a call's result; what `hold` or `spread` returned may be among its arguments."""
-        return self._executor.submit(_call_here, fn, *args, key=_key(fn), priority=1, **kwargs)
+        return self._executor.submit(_call_here, fn, *args, key=_key(fn), priority=PRIORITY, **kwargs)
 
-    def hold(self, fn: Callable[..., Any], /, *args: Any, at: float | None = None) -> Any:
+    def hold(
+        self, fn: Callable[..., Any], /, *args: Any, at: float | None = None, priority: int = PRIORITY
+    ) -> Any:
         """Return what stands for a call's result, which stays where it was made as long as what is returned is kept.
 
         Later calls that are given it are computed there, or `at` a place in the line of workers, in [0, 1). When its
-        worker dies it is computed again by another.
+        worker dies it is computed again by another. A call of a higher priority goes before those that wait.
         """
         worker = None if at is None else self._line[int(at * len(self._line))]
-        return self._at(worker, fn, *args)
+        return self._at(worker, priority, fn, *args)
 
-    def everywhere(self, fn: Callable[..., Any], /, *args: Any) -> list[Any]:
+    def everywhere(self, fn: Callable[..., Any], /, *args: Any, priority: int = PRIORITY) -> list[Any]:
         """Return what stands for the results of a call by each worker, in their line; they stay there."""
-        return [self._at(worker, fn, *args) for worker in self._line]
+        return [self._at(worker, priority, fn, *args) for worker in self._line]
 
     @functools.cached_property
     def _line(self) -> list[str]:
         """The workers that there were when a place among them was first asked for."""
         return sorted(self._client.nthreads())
 
-    def _at(self, worker: str | None, fn: Callable[..., Any], *args: Any) -> Any:
+    def _at(self, worker: str | None, priority: int, fn: Callable[..., Any], *args: Any) -> Any:
         place = {"workers": [worker], "allow_other_workers": True} if worker else {}
-        return self._client.submit(_call_here, fn, *args, key=_key(fn), priority=1, **place)
+        return self._client.submit(_call_here, fn, *args, key=_key(fn), priority=priority, **place)
 
     def each(self, fn: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
         """Yield the results of calls in order, two of them a thread under way, none here before it is asked for."""
