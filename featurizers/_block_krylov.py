@@ -99,6 +99,7 @@ def leading_singular_vectors(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return singular values, float64 (n_components,), descending, and right singular vectors, float32 (n_terms, .).
 
+    The entry of largest magnitude of each vector is positive.
     X: csr float32 (n_documents, n_terms), not all zero, read N_PASSES times, both sides above `n_basis`. Memory: 2 *
     N_PASSES blocks, float32 (n_terms, n_components + OVERSAMPLES), and a few more for each core. The same seed gives
     the same bits, on any number of cores. Singular values are never too large, but for rounding.
@@ -106,7 +107,8 @@ def leading_singular_vectors(
     rows = [[_rows(X, *block) for block in blocks] for blocks in blocks_of_rows(X.shape[0])]
     with one_blas_thread(), ThreadPoolExecutor(n_cores()) as pool:
         try:
-            return decompose(ThreadCalls(pool), rows, samples(X), X.shape[1], n_components, random_state)
+            s, V = decompose(ThreadCalls(pool), rows, samples(X), X.shape[1], n_components, random_state)
+            return s, np.concatenate([share.result() for share in V])
         except BaseException:  # such as Ctrl-C, which does not wait for calls that have not begun
             pool.shutdown(wait=False, cancel_futures=True)
             raise
@@ -132,8 +134,8 @@ def decompose(
     n_terms: int,
     n_components: int,
     random_state: int | None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return what `leading_singular_vectors` does, computed by calls.
+) -> tuple[np.ndarray, list[Any]]:
+    """Return what `leading_singular_vectors` does, computed by calls; of vectors what stands for shares of the terms.
 
     rows: of each share of the documents the csr matrices of `blocks_of_rows`, and sampled: those of `samples`, or what
     calls gave for them.
@@ -158,11 +160,14 @@ def decompose(
             new = _lengthened(YY[own, own] - QY[known, own].T @ old, YY[own, own])
             Q.append(_combined(calls, [*Q, Y[-1]], np.vstack([-old @ new, new])))
     values, turn = _nystrom(QY, YY)
-    wanted = [one.result() for one in _combined(calls, Y, turn[:, :n_components])]
-    V = np.concatenate(wanted)
-    # Sums of many terms as float32 were 1e-4 off.
-    lengths = np.sqrt(np.einsum("ij,ij->j", V, V, dtype=np.float64))
-    return np.sqrt(values[:n_components]), V / np.maximum(lengths, EPSILON).astype(np.float32)
+    wanted = _combined(calls, Y, turn[:, :n_components])
+    places = [i / SHARES for i in range(SHARES)]
+    extents = [calls.hold(_extent, share, at=at) for share, at in zip(wanted, places, strict=True)]
+    squares, largest = np.stack([one.result() for one in extents], axis=1)
+    signs = np.where(largest[np.abs(largest).argmax(axis=0), np.arange(largest.shape[1])] < 0, -1, 1)
+    lengths = calls.spread((signs * np.maximum(np.sqrt(squares.sum(axis=0)), EPSILON)).astype(np.float32))
+    V = [calls.hold(_over, share, lengths, at=at) for share, at in zip(wanted, places, strict=True)]
+    return np.sqrt(values[:n_components]), V
 
 
 def _times_gram(calls: Calls, rows: Sequence[list[Any]], block: list[Any], n_terms: int) -> list[Any]:
@@ -175,14 +180,15 @@ def _times_gram(calls: Calls, rows: Sequence[list[Any]], block: list[Any], n_ter
     ]
     while len(products) > 2:
         products, places = _in_pairs(calls, products, places), places[::2]
-    return [
-        calls.hold(
-            _added,
-            *(calls.hold(_rows_of, one, *cut, at=at) for one, at in zip(products, places, strict=True)),
-            at=i / SHARES,
-        )
-        for i, cut in enumerate(cuts(n_terms))
-    ]
+    found = []
+    for i, cut in enumerate(cuts(n_terms)):
+        own = i * len(products) // SHARES  # where the sum is made there is the whole of this one
+        parts = [
+            one if j == own else calls.hold(_rows_of, one, *cut, at=at)
+            for j, (one, at) in enumerate(zip(products, places, strict=True))
+        ]
+        found.append(calls.hold(_sum_of_rows, own, *cut, *parts, at=i / SHARES))
+    return found
 
 
 def _inner(calls: Calls, Q: list[list[Any]], Y: list[list[Any]]) -> np.ndarray:
@@ -229,7 +235,7 @@ def slices_of(block: list[np.ndarray]) -> list[np.ndarray]:
 
 
 def pieces_of(X: sp.csr_matrix) -> list[sp.csr_matrix]:
-    """Return PIECE rows of X, csr, at a time, which share what they hold with it."""
+    """Return PIECE rows of X, csr (n_documents, n_terms), at a time, which share what they hold with it."""
     return [_rows(X, i, min(i + PIECE, X.shape[0])) for i in range(0, X.shape[0], PIECE)]
 
 
@@ -287,6 +293,12 @@ def _rows_of(product: np.ndarray, start: int, stop: int) -> np.ndarray:
     return product[start:stop].copy()  # what is sent, and kept while the rest goes
 
 
+def _sum_of_rows(own: int, start: int, stop: int, *parts: np.ndarray) -> np.ndarray:
+    """Return the sum of rows of one product or two; of all but one's own the rows are given."""
+    rows = [part[start:stop] if i == own else part for i, part in enumerate(parts)]
+    return rows[0] + rows[1] if len(rows) > 1 else rows[0].copy()
+
+
 def _added(*given: np.ndarray) -> np.ndarray:
     """Return the sum of one array or two."""
     return given[0] + given[1] if len(given) > 1 else given[0]
@@ -309,6 +321,17 @@ def _combination(blocks: list[np.ndarray], coefficients: np.ndarray) -> np.ndarr
     for block, part in zip(blocks[1:], parts[1:], strict=True):
         total += block.astype(np.float64) @ part
     return total.astype(np.float32)
+
+
+def _extent(vectors: np.ndarray) -> np.ndarray:
+    """Return the sum of squares of each vector, float32 (n_terms, n), and its entry of largest magnitude: (2, n)."""
+    # Sums of many terms as float32 were 1e-4 off.
+    squares = np.einsum("ij,ij->j", vectors, vectors, dtype=np.float64)
+    return np.stack([squares, vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])]])
+
+
+def _over(vectors: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    return vectors / lengths
 
 
 def _lengthened(inner: np.ndarray, whole: np.ndarray) -> np.ndarray:

@@ -83,8 +83,7 @@ class Lsi(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             return self
         s, V = self._decompose(W)
         rank = np.count_nonzero(s > RANK_TOLERANCE * s[0])
-        components = svd_flip(None, V.T[:rank], u_based_decision=False)[1]
-        self.components_ = np.ascontiguousarray(components, dtype=np.float32)
+        self.components_ = np.ascontiguousarray(V.T[:rank], dtype=np.float32)
         self.singular_values_ = s[:rank].astype(np.float32)
         return self
 
@@ -94,7 +93,7 @@ class Lsi(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if W.nnz > LARGE and min(W.shape) > n_basis(k):
             return leading_singular_vectors(W, k, self.random_state)
         squares, V = leading_eigenvectors(W.astype(np.float64), k, self.random_state, centred=False)
-        return np.sqrt(squares), V
+        return np.sqrt(squares), svd_flip(None, V.T, u_based_decision=False)[1].T
 
     def transform(self, X: sp.csr_matrix) -> np.ndarray:
         """Return the documents in concept space: dense float32, (n_documents, n_components)."""

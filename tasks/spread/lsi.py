@@ -9,6 +9,7 @@ dies had is computed again by another.
 
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
@@ -17,7 +18,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from sklearn.preprocessing import normalize
-from sklearn.utils.extmath import svd_flip
 
 from textbench.featurizers import lsi
 from textbench.featurizers._block_krylov import (
@@ -92,12 +92,14 @@ def _spread(
         n_documents[part] = sum(block.shape[0] for share in rows for block in share)
     with job.timed("learned"), one_blas_thread():
         sampled = [workers.spread(weighter.transform(half)) for half in samples(train)]
-        found = decompose(
-            OnOneThread(workers), held["train"], sampled, train.shape[1], k, featurizer.random_state
-        )
-        _learn(featurizer, weighter, found)
-    with job.timed("applied"):
-        _save(job, featurizer, workers, n_documents, held)
+        calls = OnOneThread(workers)
+        found = decompose(calls, held["train"], sampled, train.shape[1], k, featurizer.random_state)
+        rank = _learn(featurizer, weighter, found[0])
+        directions = calls.everywhere(directions_of, found[1], rank)
+    with job.timed("applied"), ThreadPoolExecutor(1) as pool:
+        V = pool.submit(lambda: np.concatenate([share.result() for share in found[1]]))
+        _save(job, workers, directions, rank, featurizer.normalize, n_documents, held)
+        featurizer.components_ = np.ascontiguousarray(V.result().T[:rank])
 
 
 def _rows_of(job: "Job", path: Path) -> list[list[StoredRows]]:
@@ -151,26 +153,36 @@ def _on_one_thread(fn: Callable[..., Any], *args: Any) -> Any:
         return fn(*args)
 
 
-def _learn(featurizer: lsi.Lsi, weighter: Any, found: tuple[np.ndarray, np.ndarray]) -> None:
-    """Give LSI what `fit` does of a decomposition: singular values and right singular vectors, (n_terms, k)."""
-    s, V = found
+def _learn(featurizer: lsi.Lsi, weighter: Any, s: np.ndarray) -> int:
+    """Give LSI what `fit` does of a decomposition, all but its directions; return how many of them are kept.
+
+    s: the singular values, float64 (k,).
+    """
     rank = np.count_nonzero(s > lsi.RANK_TOLERANCE * s[0])
-    components = svd_flip(None, V.T[:rank], u_based_decision=False)[1]
     featurizer.weighter_, featurizer.n_features_in_ = weighter, weighter.n_features_in_
-    featurizer.components_ = np.ascontiguousarray(components, dtype=np.float32)
     featurizer.singular_values_ = s[:rank].astype(np.float32)
+    return int(rank)
+
+
+def directions_of(V: list[np.ndarray], rank: int) -> list[np.ndarray]:
+    """Return `slices_of` the first vectors; V: shares of the terms, float32 (., k) each."""
+    return slices_of([share[:, :rank] for share in V])
 
 
 def _save(
     job: "Job",
-    featurizer: lsi.Lsi,
     workers: cluster.Workers,
+    directions: list[Any],
+    k: int,
+    is_normalized: bool,
     n_documents: dict[str, int],
     held: dict[str, list[list[Any]]],
 ) -> None:
-    """Have the features of both parts made, each block of documents in its place in `<part>.npy`."""
-    directions = workers.spread(slices_of([np.ascontiguousarray(featurizer.components_.T)]))
-    calls, k = [], len(featurizer.components_)
+    """Have the features of both parts made, each block of documents in its place in `<part>.npy`.
+
+    directions: what stands for all k of them, of each worker.
+    """
+    calls: list[Any] = []
     for part, n in n_documents.items():
         path = job.folder / f"{part}.npy"
         with path.open("wb") as file:
@@ -179,7 +191,8 @@ def _save(
         for i, share in enumerate(blocks_of_rows(n)):
             turn = i / SHARES * workers.n_threads % 1  # a worker has neighbours: all begin with their first
             for weights, (start, _) in zip(held[part][i], share, strict=True):
-                call = weights, directions, featurizer.normalize, path, begun + 4 * k * start
+                here = directions[i * len(directions) // SHARES]
+                call = weights, here, is_normalized, path, begun + 4 * k * start
                 calls.append((turn, call))
     calls = [call for _, call in sorted(calls, key=itemgetter(0))]
     n_zero, n_bad = Counter[str](), Counter[str]()
