@@ -26,7 +26,7 @@ from textbench.flows.results.rows import result_row
 from textbench.flows.results.runs import Run
 from textbench.tasks import InputError, catalogue, ensemble, fold_scores, ngrams, out_of_fold, tokens
 from textbench.tasks.corpus import read_targets
-from textbench.tasks.storage.store import Store
+from textbench.tasks.storage.store import Artifact, Store
 
 ROWS = [(f"w{i % 7} {'apple' if i % 2 else 'iron'} w{i % 5}", "ab"[i % 2]) for i in range(48)]
 SEVERAL = [(text, f"{label}|{'c' if i % 3 else 'd'}") for i, (text, label) in enumerate(ROWS)]
@@ -102,6 +102,21 @@ def test_members_are_runs_and_their_scores_are_of_training_documents_alone(home:
     np.testing.assert_allclose(np.exp(scores).sum(axis=1), 1, rtol=1e-6)
     again = plan(Request(**{k: v for k, v in asdict(cell.request).items() if k != "_kept"}))[0]
     assert (again.key, again.method) == (cell.key, cell.method)
+
+
+def test_a_member_that_chose_an_end_of_its_search_marks_the_ensemble(
+    home: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cell, read = cell_of(home, "ensemble(tfidf, nb)"), Artifact.json
+    assert result_row(cell, store)["on_border"] == []
+
+    def at_an_end(artifact: Artifact, name: str) -> Any:
+        found = read(artifact, name)
+        of_member = artifact.folder == store.open(cell.references["02 tune"]).folder
+        return found | {"on_border": ["C", "smoothing"]} if of_member else found
+
+    monkeypatch.setattr(Artifact, "json", at_an_end)
+    assert result_row(cell, store)["on_border"] == ["C", "smoothing"]
 
 
 def test_test_documents_decide_together_where_the_protocol_lets_them(home: Path, store: Store) -> None:

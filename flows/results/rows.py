@@ -20,12 +20,14 @@ def result_row(cell: Cell, store: Store) -> dict[str, Any]:
     features = predict.features_of(cell.references["vectorize"], choice)
     if features is not None:
         used |= feature_stages(features)
+    choices = [store.open(one) for stage, one in cell.references.items() if plain_stage(stage) == "tune"]
     found = {
         "uses_labels": features is not None and "labels" in features.params,
         "unread": text_vectors.unread(store.open(used["text_vectors"])) if "text_vectors" in used else {},
         "sent": text_vectors.sent(store.open(used["text_vectors"])) if "text_vectors" in used else {},
         "params": chosen["values"] | chosen["settings"] | ({"C": chosen["C"]} if chosen["C"] else {}),
-        "on_border": chosen["on_border"],
+        # Of an ensemble that of its members.
+        "on_border": list(dict.fromkeys(name for one in choices for name in one.json("choice")["on_border"])),
         "metrics": score.metrics(store.open(cell.references["evaluate"])),
         "scored_by": score.digest(),
         "parts": {
