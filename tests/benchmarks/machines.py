@@ -80,9 +80,7 @@ def main() -> None:
         rule = asdict(RULES["words"])
         _stage(*(vectorize.reference(corpus, rule, transductive=False) for corpus in corpora))
     if "lsi" in PARTS:
-        counts = Reference(
-            "vectorize", f"{__name__}:write_counts", {"n": N_SHORT, "n_words": 60, "transductive": False}
-        )
+        counts = Reference("vectorize", f"{__name__}:write_counts", {"n": N_SHORT, "transductive": False})
         _stage(featurize.reference(counts, "lsi", {"n_components": 300}, 0))
 
 
@@ -133,12 +131,11 @@ def write_texts(job: Job) -> None:
 
 def write_counts(job: Job) -> None:
     """Write the counts of short documents."""
-    n_words = job.params["n_words"]
-    counts = counted(short_words(job.params["n"], 0, n_words, 4)[0], N_TERMS)
+    counts = counted(short_words(job.params["n"], 0, 60, 4)[0], N_TERMS)
     n = round(0.7 * counts.shape[0])
     for part, rows in (("train", counts[:n]), ("test", counts[n:])):
         job.save_matrix(f"{part}_counts", rows)
-        job.save_array(f"{part}_offsets", n_words * np.arange(rows.shape[0] + 1))
+        job.save_array(f"{part}_offsets", 60 * np.arange(rows.shape[0] + 1))
     job.save_json("terms", [str(term) for term in range(N_TERMS)])
 
 
