@@ -6,9 +6,9 @@ stands for it. It is the same for every basis of K, so blocks need not be orthon
 asked of them are inner products, K'K, K'Y and Y'Y, and sums of blocks times small matrices. The first block is that of
 two such steps on a sample of the rows, from random numbers.
 
-Documents are cut into SHARES, and so are terms: a call multiplies a share of documents, another has the inner products
-of a share of terms. Shares are the same and are added in the same order whoever computes them, this process' threads or
-the workers of a cluster (`Calls`), to the same bits.
+Documents are cut into SHARES, and so are terms: a call multiplies some shares of documents, another has the inner
+products of some shares of terms. Shares are the same and are added in the same order whoever computes them, this
+process' threads one at a time or each worker of a cluster its group of them (`Calls`), to the same bits.
 
 Source: N. Halko, P.-G. Martinsson, Y. Shkolnisky and M. Tygert, "An algorithm for the principal component analysis of
 large data sets", SIAM Journal on Scientific Computing 33(5), 2011; its products with A as in C. Musco and C. Musco,
@@ -44,6 +44,10 @@ ROUNDING = (
 class Calls(Protocol):
     """Who computes the method's calls. What a call gives may be an argument of later ones, also within a list."""
 
+    @property
+    def n_groups(self) -> int:
+        """How many groups of shares there are, a power of two up to SHARES: a call computes one group's."""
+
     def hold(self, fn: Callable[..., Any], /, *args: Any, at: float | None = None) -> Any:
         """Return what stands for a call's result, and has `result()`. at: where in the line of workers, in [0, 1)."""
 
@@ -59,6 +63,11 @@ class ThreadCalls:
 
     def __init__(self, pool: ThreadPoolExecutor) -> None:
         self._pool = pool
+
+    @property
+    def n_groups(self) -> int:
+        """As many as there are shares: what is stopped ends with the share that is under way."""
+        return SHARES
 
     def hold(self, fn: Callable[..., Any], /, *args: Any, at: float | None = None) -> Future[Any]:
         """Return what becomes of a call; it waits for those whose results it is given, asked for before it."""
@@ -108,10 +117,15 @@ def leading_singular_vectors(
     with one_blas_thread(), ThreadPoolExecutor(n_cores()) as pool:
         try:
             s, V = decompose(ThreadCalls(pool), rows, samples(X), X.shape[1], n_components, random_state)
-            return s, np.concatenate([share.result() for share in V])
+            return s, joined(V)
         except BaseException:  # such as Ctrl-C, which does not wait for calls that have not begun
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def joined(V: list[Any]) -> np.ndarray:
+    """Return vectors of all terms, float32 (n_terms, .), of what stands for groups of shares of them."""
+    return np.concatenate([share for group in V for share in group.result()])
 
 
 def _rows(X: sp.csr_matrix, start: int, stop: int) -> sp.csr_matrix:
@@ -135,10 +149,10 @@ def decompose(
     n_components: int,
     random_state: int | None,
 ) -> tuple[np.ndarray, list[Any]]:
-    """Return what `leading_singular_vectors` does, computed by calls; of vectors what stands for shares of the terms.
+    """Return what `leading_singular_vectors` does, computed by calls; of vectors what stands for groups of shares.
 
     rows: of each share of the documents the csr matrices of `blocks_of_rows`, and sampled: those of `samples`, or what
-    calls gave for them.
+    calls gave for them. What stands for a group of shares of the terms gives a list of them.
     """
     m = n_components + OVERSAMPLES
     block = [calls.hold(_random, random_state, (n_terms, m))]
@@ -161,77 +175,80 @@ def decompose(
             Q.append(_combined(calls, [*Q, Y[-1]], np.vstack([-old @ new, new])))
     values, turn = _nystrom(QY, YY)
     wanted = _combined(calls, Y, turn[:, :n_components])
-    places = [i / SHARES for i in range(SHARES)]
-    extents = [calls.hold(_extent, share, at=at) for share, at in zip(wanted, places, strict=True)]
-    squares, largest = np.stack([one.result() for one in extents], axis=1)
+    extents = [one for group in _of_each(calls, _extents, wanted) for one in group.result()]
+    squares, largest = np.stack(extents, axis=1)
     signs = np.where(largest[np.abs(largest).argmax(axis=0), np.arange(largest.shape[1])] < 0, -1, 1)
     lengths = calls.spread((signs * np.maximum(np.sqrt(squares.sum(axis=0)), EPSILON)).astype(np.float32))
-    V = [calls.hold(_over, share, lengths, at=at) for share, at in zip(wanted, places, strict=True)]
-    return np.sqrt(values[:n_components]), V
+    return np.sqrt(values[:n_components]), _of_each(calls, _over, wanted, [lengths] * len(wanted))
+
+
+def _grouped(shares: Sequence[Any], n_groups: int) -> list[list[Any]]:
+    """Return shares in so many groups of neighbours, or each by itself where they are fewer."""
+    n = len(shares) // min(n_groups, len(shares))
+    return [list(shares[i : i + n]) for i in range(0, len(shares), n)]
+
+
+def _of_each(calls: Calls, fn: Callable[..., Any], *given: list[Any]) -> list[Any]:
+    """Return what stands for a call of each group, at its place; given: lists of what the groups are given."""
+    n = len(given[0])
+    return [calls.hold(fn, *own, at=i / n) for i, own in enumerate(zip(*given, strict=True))]
 
 
 def _times_gram(calls: Calls, rows: Sequence[list[Any]], block: list[Any], n_terms: int) -> list[Any]:
-    """Return X'X block, of shares of the terms; rows of X, of shares of the documents."""
+    """Return X'X block, of groups of shares of the terms; rows of X, of shares of the documents."""
+    groups, terms = _grouped(rows, calls.n_groups), _grouped(cuts(n_terms), calls.n_groups)
     slices = calls.everywhere(slices_of, block)
-    places = [i / len(rows) for i in range(len(rows))]
-    products = [
-        calls.hold(product, blocks, slices[int(at * len(slices))], at=at)
-        for at, blocks in zip(places, rows, strict=True)
-    ]
+    here = [slices[i * len(slices) // len(groups)] for i in range(len(groups))]
+    products, places = _of_each(calls, product, groups, here), [i / len(groups) for i in range(len(groups))]
     while len(products) > 2:
         products, places = _in_pairs(calls, products, places), places[::2]
     found = []
-    for i, cut in enumerate(cuts(n_terms)):
-        own = i * len(products) // SHARES  # where the sum is made there is the whole of this one
+    for i, group in enumerate(terms):
+        own = i * len(products) // len(terms)  # where the sum is made there is the whole of this one
         parts = [
-            one if j == own else calls.hold(_rows_of, one, *cut, at=at)
+            one if j == own else calls.hold(_rows_of, one, group[0][0], group[-1][1], at=at)
             for j, (one, at) in enumerate(zip(products, places, strict=True))
         ]
-        found.append(calls.hold(_sum_of_rows, own, *cut, *parts, at=i / SHARES))
+        found.append(calls.hold(_sums_of_rows, own, group, *parts, at=i / len(terms)))
     return found
 
 
 def _inner(calls: Calls, Q: list[list[Any]], Y: list[list[Any]]) -> np.ndarray:
     """Return the inner products that the last of some blocks bring, as `_inner_of` does, of all terms."""
-    places = [i / SHARES for i in range(SHARES)]
-    found = [
-        calls.hold(_inner_of, [block[i] for block in Q], [block[i] for block in Y], at=at)
-        for i, at in enumerate(places)
-    ]
+    n = len(Y[0])
+    found = _of_each(calls, _inner_of, *([[block[i] for block in blocks] for i in range(n)] for blocks in (Q, Y)))
+    places = [i / n for i in range(n)]
     while len(found) > 1:
         found, places = _in_pairs(calls, found, places), places[::2]
     return found[0].result()
 
 
 def _in_pairs(calls: Calls, given: list[Any], places: list[float]) -> list[Any]:
-    """Return the sums of neighbours, made where the first of both is; what has none is taken as it is."""
-    return [
-        calls.hold(_added, *given[i : i + 2], at=places[i]) if i + 1 < len(given) else given[i]
-        for i in range(0, len(given), 2)
-    ]
+    """Return the sums of neighbours, made where the first of both is."""
+    return [calls.hold(np.add, *given[i : i + 2], at=places[i]) for i in range(0, len(given), 2)]
 
 
 def _combined(calls: Calls, blocks: list[list[Any]], coefficients: np.ndarray) -> list[Any]:
-    """Return blocks side by side times coefficients, float64 (n_vectors of all, n), of shares of the terms."""
-    shared = calls.spread(coefficients)
-    return [
-        calls.hold(_combination, [block[i] for block in blocks], shared, at=i / SHARES) for i in range(SHARES)
-    ]
+    """Return blocks side by side times coefficients, float64 (n_vectors of all, n), of groups of shares."""
+    n = len(blocks[0])
+    own = [[block[i] for block in blocks] for i in range(n)]
+    return _of_each(calls, _combinations, own, [calls.spread(coefficients)] * n)
 
 
-def _random(random_state: int | None, shape: tuple[int, int]) -> np.ndarray:
-    return np.random.default_rng(random_state).standard_normal(shape, dtype=np.float32)
+def _random(random_state: int | None, shape: tuple[int, int]) -> list[np.ndarray]:
+    return [np.random.default_rng(random_state).standard_normal(shape, dtype=np.float32)]
 
 
-def slices_of(block: list[np.ndarray]) -> list[np.ndarray]:
+def slices_of(block: list[list[np.ndarray]]) -> list[np.ndarray]:
     """Return at most VECTORS of a block at a time, of all terms: float32 (n_terms, .) each.
 
-    block: shares of the terms, float32 (., n_vectors).
+    block: groups of shares of the terms, float32 (., n_vectors) each.
     """
-    width = block[0].shape[1]
+    shares = list(itertools.chain.from_iterable(block))
+    width = shares[0].shape[1]
     n = -(-width // VECTORS)
     ends = itertools.pairwise(width * i // n for i in range(n + 1))
-    return [np.concatenate([share[:, start:end] for share in block]) for start, end in ends]
+    return [np.concatenate([share[:, start:end] for share in shares]) for start, end in ends]
 
 
 def pieces_of(X: sp.csr_matrix) -> list[sp.csr_matrix]:
@@ -251,30 +268,57 @@ def times(X: sp.csr_matrix, slices: list[np.ndarray]) -> np.ndarray:
     return np.hstack(found) if len(found) > 1 else found[0]
 
 
-def product(rows: list[sp.csr_matrix], slices: list[np.ndarray]) -> np.ndarray:
+def product(shares: list[list[sp.csr_matrix]], slices: list[np.ndarray]) -> np.ndarray:
     """Return X'X block, float32 (n_terms, n_vectors).
 
-    rows: X, csr float32 (., n_terms), a block of documents after another. slices: `slices_of` the block. A piece of
-    documents times vectors stays in the cache, which its transpose reads: a fourth less time than to add a document
-    after another to the product, and two cores are less in each other's way.
+    shares: X, csr float32 (., n_terms), of each share, a power of two of them, a block of documents after another.
+    slices: `slices_of` the block. Products of shares are added in pairs.
     """
-    widths = [vectors.shape[1] for vectors in slices]
-    found, ends = np.empty((len(slices[0]), sum(widths)), dtype=np.float32), np.cumsum(widths)
-    pieces = [[(piece, piece.T.tocsr()) for piece in pieces_of(block)] for block in rows]
-    total = part = np.empty((0, 0))
-    for vectors, end in zip(slices, ends, strict=True):
-        if part.shape != vectors.shape:  # memory that is used again is warm
-            total, part = np.empty(vectors.shape), np.empty_like(vectors)
-        total[:] = 0
-        for block in pieces:
-            part[:] = 0
-            for X, transposed in block:
-                _add_product(
-                    transposed.indptr, transposed.indices, transposed.data, times(X, [vectors]), part
-                )
-            total += part
-        found[:, end - vectors.shape[1] : end] = total
-    return found
+    n_rooms = len(shares).bit_length() + 1  # memory that is used again is warm
+    rooms = [[np.empty_like(vectors) for vectors in slices] for _ in range(n_rooms)]
+    _sum_products(shares, slices, rooms)
+    return np.hstack(rooms[0]) if len(slices) > 1 else rooms[0][0]
+
+
+def _sum_products(
+    shares: list[list[sp.csr_matrix]], slices: list[np.ndarray], rooms: list[list[np.ndarray]]
+) -> None:
+    """Give the first of some rooms, float32 (n_terms, .) of each slice, the products of shares added in pairs."""
+    if len(shares) == 1:
+        _multiply(shares[0], slices, *rooms[:2])
+        return
+    half = len(shares) // 2
+    _sum_products(shares[:half], slices, rooms)
+    _sum_products(shares[half:], slices, rooms[1:])
+    for total, other in zip(*rooms[:2], strict=True):
+        total += other
+
+
+def _multiply(
+    rows: list[sp.csr_matrix], slices: list[np.ndarray], found: list[np.ndarray], room: list[np.ndarray]
+) -> None:
+    """Give found, float32 (n_terms, .) of each slice, the product of blocks of documents; room is as large.
+
+    A piece of documents times vectors stays in the cache, which its transpose reads: a fourth less time than to add a
+    document after another to the product, and two cores are less in each other's way.
+    """
+    # The sum of two float32 is the same whether it is rounded to float64 before.
+    sums = found if len(rows) < 3 else [np.zeros(one.shape) for one in found]
+    for i, block in enumerate(rows):
+        pieces = [(piece, piece.T.tocsr()) for piece in pieces_of(block)]
+        for vectors, total, own in zip(slices, sums, found if len(rows) == 1 or i == 0 else room, strict=True):
+            own[:] = 0
+            multiplied = np.empty((PIECE, vectors.shape[1]), dtype=np.float32)
+            for X, transposed in pieces:
+                few = multiplied[: X.shape[0]]
+                few[:] = 0
+                _add_product(X.indptr, X.indices, X.data, vectors, few)
+                _add_product(transposed.indptr, transposed.indices, transposed.data, few, own)
+            if own is not total:
+                total += own
+    if sums is not found:
+        for one, total in zip(found, sums, strict=True):
+            one[:] = total
 
 
 @kernel
@@ -293,45 +337,55 @@ def _rows_of(product: np.ndarray, start: int, stop: int) -> np.ndarray:
     return product[start:stop].copy()  # what is sent, and kept while the rest goes
 
 
-def _sum_of_rows(own: int, start: int, stop: int, *parts: np.ndarray) -> np.ndarray:
-    """Return the sum of rows of one product or two; of all but one's own the rows are given."""
-    rows = [part[start:stop] if i == own else part for i, part in enumerate(parts)]
-    return rows[0] + rows[1] if len(rows) > 1 else rows[0].copy()
+def _sums_of_rows(own: int, group: list[tuple[int, int]], *parts: np.ndarray) -> list[np.ndarray]:
+    """Return the sum of one product or two, cut into shares; of all but one's own the group's rows are given."""
+    (first, _), (_, last) = group[0], group[-1]
+    rows = [part[first:last] if i == own else part for i, part in enumerate(parts)]
+    total = rows[0] + rows[1] if len(rows) > 1 else rows[0]
+    return [total[start - first : stop - first] for start, stop in group]
 
 
-def _added(*given: np.ndarray) -> np.ndarray:
-    """Return the sum of one array or two."""
-    return given[0] + given[1] if len(given) > 1 else given[0]
+def _inner_of(Q: list[list[np.ndarray]], Y: list[list[np.ndarray]]) -> np.ndarray:
+    """Return the inner products of blocks that the last of Q and of Y bring, of shares added in pairs.
 
-
-def _inner_of(Q: list[np.ndarray], Y: list[np.ndarray]) -> np.ndarray:
-    """Return the inner products of blocks, float32 (n_terms, n_vectors) each, that the last of Q and of Y bring.
-
-    [Q_0 ... Q_j]'Q_j, [Q_0 ... Q_j]'Y_j and [Y_0 ... Y_j]'Y_j side by side, float64; of no Q the last alone.
+    [Q_0 ... Q_j]'Q_j, [Q_0 ... Q_j]'Y_j and [Y_0 ... Y_j]'Y_j side by side, float64; of no Q the last alone. Of each
+    block a group of shares, float32 (., n_vectors) each.
     """
+    found = [
+        _inner_of_share([block[i] for block in Q], [block[i] for block in Y]) for i in range(len(Y[0]))
+    ]
+    while len(found) > 1:
+        found = [one + other for one, other in zip(found[::2], found[1::2], strict=True)]
+    return found[0]
+
+
+def _inner_of_share(Q: list[np.ndarray], Y: list[np.ndarray]) -> np.ndarray:
     right = [blocks[-1].astype(np.float64) for blocks in (Q, Y) if blocks]
     found = [np.vstack([block.astype(np.float64).T @ last for block in Q]) for last in right if Q]
     return np.hstack([*found, np.vstack([block.astype(np.float64).T @ right[-1] for block in Y])])
 
 
-def _combination(blocks: list[np.ndarray], coefficients: np.ndarray) -> np.ndarray:
-    """Return blocks, float32 (n_terms, n_vectors) each, side by side, times coefficients, as float32."""
-    parts = np.vsplit(coefficients, len(blocks))
-    total = blocks[0].astype(np.float64) @ parts[0]
-    for block, part in zip(blocks[1:], parts[1:], strict=True):
-        total += block.astype(np.float64) @ part
-    return total.astype(np.float32)
+def _combinations(blocks: list[list[np.ndarray]], coefficients: np.ndarray) -> list[np.ndarray]:
+    """Return shares of blocks, float32 (., n_vectors) each, side by side, times coefficients, as float32."""
+    parts, found = np.vsplit(coefficients, len(blocks)), []
+    for first, *rest in zip(*blocks, strict=True):
+        total = first.astype(np.float64) @ parts[0]
+        for share, part in zip(rest, parts[1:], strict=True):
+            total += share.astype(np.float64) @ part
+        found.append(total.astype(np.float32))
+    return found
 
 
-def _extent(vectors: np.ndarray) -> np.ndarray:
-    """Return the sum of squares of each vector, float32 (n_terms, n), and its entry of largest magnitude: (2, n)."""
+def _extents(shares: list[np.ndarray]) -> list[np.ndarray]:
+    """Return of each share, float32 (., n), the sum of squares of each vector and its entry of largest magnitude."""
     # Sums of many terms as float32 were 1e-4 off.
-    squares = np.einsum("ij,ij->j", vectors, vectors, dtype=np.float64)
-    return np.stack([squares, vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])]])
+    squares = [np.einsum("ij,ij->j", share, share, dtype=np.float64) for share in shares]
+    largest = [share[np.abs(share).argmax(axis=0), np.arange(share.shape[1])] for share in shares]
+    return [np.stack(pair) for pair in zip(squares, largest, strict=True)]
 
 
-def _over(vectors: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    return vectors / lengths
+def _over(shares: list[np.ndarray], lengths: np.ndarray) -> list[np.ndarray]:
+    return [share / lengths for share in shares]
 
 
 def _lengthened(inner: np.ndarray, whole: np.ndarray) -> np.ndarray:

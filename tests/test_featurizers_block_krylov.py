@@ -46,9 +46,9 @@ def test_a_matrix_of_lower_rank_is_decomposed_exactly() -> None:
 def test_three_passes_are_made_and_blocks_of_rows_change_nothing_but_rounding() -> None:
     X, read = documents(), []
 
-    def counted(rows: list[sp.csr_matrix], slices: list[np.ndarray]) -> np.ndarray:
-        read.append(sum(block.shape[0] for block in rows))
-        return product(rows, slices)
+    def counted(shares: list[list[sp.csr_matrix]], slices: list[np.ndarray]) -> np.ndarray:
+        read.append(sum(block.shape[0] for rows in shares for block in rows))
+        return product(shares, slices)
 
     with patch.object(_block_krylov, "product", counted), patch.object(_block_krylov, "SAMPLE", 90):
         whole = leading_singular_vectors(X, N_COMPONENTS, 0)
@@ -88,12 +88,12 @@ def test_products_are_those_of_the_matrix_whatever_its_blocks_and_the_vectors_at
     block = np.random.default_rng(0).standard_normal((X.shape[1], 151), dtype=np.float32)
     wide = X.astype(np.float64)
     expected = wide.T @ (wide @ block)
-    whole = product([X[:500], X[500:]], [block])
+    whole = product([[X[:500], X[500:]]], [block])
     np.testing.assert_allclose(whole, expected, atol=1e-5 * np.abs(expected).max())
     with patch.object(_block_krylov, "VECTORS", 64), patch.object(_block_krylov, "PIECE", 70):
-        slices = _block_krylov.slices_of([block[:130], block[130:]])
+        slices = _block_krylov.slices_of([[block[:130]], [block[130:]]])
         assert [one.shape[1] for one in slices] == [50, 50, 51]
-        assert (product([X[:500], X[500:]], slices) == whole).all()
+        assert (product([[X[:500], X[500:]]], slices) == whole).all()
 
 
 def test_documents_times_vectors_have_the_bits_of_scipys_product() -> None:
@@ -116,11 +116,11 @@ def test_directions_of_very_different_strength_are_orthonormal() -> None:
 def test_what_goes_wrong_is_raised_and_nothing_begins_after_it() -> None:
     begun = []
 
-    def failing(rows: list[sp.csr_matrix], slices: list[np.ndarray]) -> np.ndarray:
+    def failing(shares: list[list[sp.csr_matrix]], slices: list[np.ndarray]) -> np.ndarray:
         begun.append(len(slices))
         if len(begun) > 3:
             raise MemoryError("no room")
-        return product(rows, slices)
+        return product(shares, slices)
 
     with (
         patch.object(_block_krylov, "product", failing),

@@ -167,17 +167,22 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_block_krylov, "SAMPLE", 90)
 
 
-@pytest.mark.parametrize("weighting", ["tfidf", "counts"])
-@pytest.mark.parametrize("sees", [True, False])
+@pytest.mark.parametrize(
+    ("weighting", "sees", "n_threads", "n_groups"),
+    [("tfidf", True, 2, 2), ("tfidf", False, 3, 8), ("counts", True, 1, 1), ("counts", False, 16, 8)],
+)
 @pytest.mark.usefixtures("small")
 def test_blocks_of_lsi_give_the_files_of_one_machine(
     weighting: str,
     sees: bool,
+    n_threads: int,
+    n_groups: int,
     store: Store,
     workers: Here,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(workers, "n_threads", n_threads)
     params = {"n_components": 5, "weighting": weighting, "normalize": sees}
     reference = featurize.reference(COUNTS, "lsi", params, 0)
     alone = computed(featurize.compute, reference, store, tmp_path / "alone")
@@ -189,8 +194,8 @@ def test_blocks_of_lsi_give_the_files_of_one_machine(
     spread = computed(spread_lsi.compute, reference, replace(store, cluster=AROUND), tmp_path / "spread")
     assert digests(spread) == digests(alone)
     assert spread.zero_rows == alone.zero_rows
-    # Of the sample's halves, twice, and of eight shares in each pass.
-    assert workers.calls.count("product") == 2 * 2 + 3 * 8
+    # Of the sample's halves, twice, and of the groups of eight shares in each pass.
+    assert workers.calls.count("product") == 2 * min(n_groups, 2) + 3 * n_groups
     assert workers.calls.count("weighted") == 16 + 8  # once, whatever the number of passes
 
 
@@ -203,9 +208,10 @@ def test_lsi_of_few_documents_or_for_one_worker_is_learned_without_workers(
     computed(spread_lsi.compute, reference, replace(sent, workers=1), tmp_path / "one")
     both = featurize.reference(replace(COUNTS, params={"transductive": True}), "lsi", {"n_components": 5}, 0)
     computed(spread_lsi.compute, replace(both, inputs={"vectors": COUNTS}), sent, tmp_path / "both")
+    assert not workers.calls
     monkeypatch.setattr(lsi, "LARGE", 10**6)
     computed(spread_lsi.compute, reference, sent, tmp_path / "few")
-    assert not workers.calls
+    assert workers.calls == ["_nothing"] * 2
 
 
 def test_what_is_computed_where_a_cluster_is_around_is_there() -> None:

@@ -55,7 +55,8 @@ def task_runner(engine: str) -> TaskRunner[Any]:
 
     if engine != "dask":
         return DaskTaskRunner(address=engine)
-    dask.config.set({"distributed.worker.daemon": False})  # its workers start children of their own
+    # Its workers start children of their own, and nobody reads which functions they spend their time in.
+    dask.config.set({"distributed.worker.daemon": False, "distributed.worker.profile.enabled": False})
     return DaskTaskRunner(
         cluster_kwargs={
             "n_workers": n_jobs() or n_cores(),

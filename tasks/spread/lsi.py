@@ -24,6 +24,7 @@ from textbench.featurizers._block_krylov import (
     SHARES,
     blocks_of_rows,
     decompose,
+    joined,
     n_basis,
     pieces_of,
     samples,
@@ -61,15 +62,20 @@ def compute(job: "Job") -> None:
         return
     featurizer = featurize.builder(params["method"], params["params"], params["seed"])[0]()
     check_parameters(featurizer, lsi.ACCEPTS)
-    vectors = job.open("vectors")
-    train: sp.csr_matrix = vectors.matrix("train_counts")
-    k = min(featurizer.n_components, *train.shape)
-    if train.nnz <= lsi.LARGE or min(train.shape) <= n_basis(k) or not are_many(train):
-        featurize.compute(job)
-        return
     with cluster.executor(around) as workers:
+        _imported = workers.everywhere(_nothing)  # what a new worker needs a second or two for, meanwhile
+        vectors = job.open("vectors")
+        train: sp.csr_matrix = vectors.matrix("train_counts")
+        k = min(featurizer.n_components, *train.shape)
+        if train.nnz <= lsi.LARGE or min(train.shape) <= n_basis(k) or not are_many(train):
+            featurize.compute(job)
+            return
         _spread(job, workers, featurizer, vectors, train, k)
     featurize.save_arrays(job, "model", featurizer.to_arrays())
+
+
+def _nothing() -> None:
+    """Have a worker import this module."""
 
 
 def _spread(
@@ -97,9 +103,9 @@ def _spread(
         rank = _learn(featurizer, weighter, found[0])
         directions = calls.everywhere(directions_of, found[1], rank)
     with job.timed("applied"), ThreadPoolExecutor(1) as pool:
-        V = pool.submit(lambda: np.concatenate([share.result() for share in found[1]]))
+        V = pool.submit(lambda: np.ascontiguousarray(joined(found[1]).T[:rank]))
         _save(job, workers, directions, rank, featurizer.normalize, n_documents, held)
-        featurizer.components_ = np.ascontiguousarray(V.result().T[:rank])
+        featurizer.components_ = V.result()
 
 
 def _rows_of(job: "Job", path: Path) -> list[list[StoredRows]]:
@@ -139,6 +145,12 @@ class OnOneThread:
         self._workers = workers
         self.spread = workers.spread
 
+    @property
+    def n_groups(self) -> int:
+        """One for each thread, so that nothing waits; threads that SHARES are not a multiple of get a share at a time."""
+        n = self._workers.n_threads
+        return n if n < SHARES and SHARES % n == 0 else SHARES
+
     def hold(self, fn: Callable[..., Any], /, *args: Any, at: float | None = None) -> Any:
         """Return what stands for a call's result."""
         return self._workers.hold(partial(_on_one_thread, fn), *args, at=at, priority=URGENT)
@@ -164,9 +176,9 @@ def _learn(featurizer: lsi.Lsi, weighter: Any, s: np.ndarray) -> int:
     return int(rank)
 
 
-def directions_of(V: list[np.ndarray], rank: int) -> list[np.ndarray]:
-    """Return `slices_of` the first vectors; V: shares of the terms, float32 (., k) each."""
-    return slices_of([share[:, :rank] for share in V])
+def directions_of(V: list[list[np.ndarray]], rank: int) -> list[np.ndarray]:
+    """Return `slices_of` the first vectors; V: groups of shares of the terms, float32 (., k) each."""
+    return slices_of([[share[:, :rank] for share in group] for group in V])
 
 
 def _save(

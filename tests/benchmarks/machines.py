@@ -2,10 +2,10 @@
 
 `python -m tests.benchmarks machines`; with TEXTBENCH_MACHINES_SIZE below 1 all is that much smaller. Parts are named by
 TEXTBENCH_MACHINES_PARTS (cells,vectorize,lsi): eight equal heavy cells; one stage `vectorize` of 1,000,000 documents of
-IMDb's length; one stage `featurize` by LSI of 300 dimensions, of 1,000,000 documents of 60 words and 50,000 terms, 70 %
-of which train. Of a stage: the seconds of what is computed, the process' that puts it together and those of it all,
-what was read before, checksums and the copy in the shared root included; the bytes over loopback meanwhile. Each
-is the median of TEXTBENCH_MACHINES_TIMES runs (3), one worker and two in turn, for memory that a virtual machine has
+IMDb's length; one stage `featurize` by LSI of 300 dimensions, of 1,000,000 documents of 60 words, and of as many of
+IMDb's length, and 50,000 terms, 70 % of which train. Workers are set as `infra/README.md` says. Of a stage: the
+seconds of what is computed, the process' that puts it together and those of it all, what was read before, checksums and
+the copy in the shared root included; the bytes over loopback meanwhile. Each is the median of TEXTBENCH_MACHINES_TIMES runs (3), one worker and two in turn, for memory that a virtual machine has
 given back to its host is slow when it is used again; beside the medians' ratio stand those of each turn.
 """
 
@@ -41,6 +41,8 @@ SIZE = float(os.environ.get("TEXTBENCH_MACHINES_SIZE", "1"))
 PARTS = (os.environ.get("TEXTBENCH_MACHINES_PARTS") or "cells,vectorize,lsi").split(",")
 TIMES = int(os.environ.get("TEXTBENCH_MACHINES_TIMES") or 3)
 N_LONG, N_SHORT, N_FIRST = round(1_000_000 * SIZE), round(1_000_000 * SIZE), 100_000
+WORDS = (60, 230)  # of a document; the second are IMDb's
+SETTINGS = {"DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "false"}
 METHOD = '''"""A method that is all work: sums of matrix products, on one thread.
 
 Source: none.
@@ -80,8 +82,11 @@ def main() -> None:
         rule = asdict(RULES["words"])
         _stage(*(vectorize.reference(corpus, rule, transductive=False) for corpus in corpora))
     if "lsi" in PARTS:
-        counts = Reference("vectorize", f"{__name__}:write_counts", {"n": N_SHORT, "transductive": False})
-        _stage(featurize.reference(counts, "lsi", {"n_components": 300}, 0))
+        for n_words in WORDS:
+            params = {"n": N_SHORT, "words": n_words, "transductive": False}
+            counts = Reference("vectorize", f"{__name__}:write_counts", params)
+            print(f"documents of {n_words} words")
+            _stage(featurize.reference(counts, "lsi", {"n_components": 300}, 0))
 
 
 def _cells() -> None:
@@ -126,16 +131,17 @@ def _run(folder: Path, n_workers: int, url: str) -> tuple[float, float, list[dic
 
 def write_texts(job: Job) -> None:
     """Write a corpus of documents of IMDb's length."""
-    write_documents(job.folder, job.params["n"], 230)
+    write_documents(job.folder, job.params["n"], WORDS[1])
 
 
 def write_counts(job: Job) -> None:
-    """Write the counts of short documents."""
-    counts = counted(short_words(job.params["n"], 0, 60, 4)[0], N_TERMS)
+    """Write the counts of documents of some words."""
+    n_words = job.params["words"]
+    counts = counted(short_words(job.params["n"], 0, n_words, 4)[0], N_TERMS)
     n = round(0.7 * counts.shape[0])
     for part, rows in (("train", counts[:n]), ("test", counts[n:])):
         job.save_matrix(f"{part}_counts", rows)
-        job.save_array(f"{part}_offsets", 60 * np.arange(rows.shape[0] + 1))
+        job.save_array(f"{part}_offsets", n_words * np.arange(rows.shape[0] + 1))
     job.save_json("terms", [str(term) for term in range(N_TERMS)])
 
 
@@ -202,7 +208,8 @@ def _loopback() -> float:
 def _cluster(home: Path, n_workers: int, variables: dict[str, str]) -> Iterator[str]:
     """Run a scheduler and worker processes of one thread, each with a results folder of its own."""
     home.mkdir()
-    file, environment = home / "scheduler.json", os.environ | variables | {"PYTHONPATH": str(PROJECT)}
+    file = home / "scheduler.json"
+    environment = os.environ | SETTINGS | variables | {"PYTHONPATH": str(PROJECT)}
     scheduler = ["scheduler", "--port", "0", "--scheduler-file", str(file)]
     worker = [
         "worker",
