@@ -18,7 +18,7 @@ section 5.5.
 """
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol
 
@@ -256,16 +256,22 @@ def pieces_of(X: sp.csr_matrix) -> list[sp.csr_matrix]:
     return [_rows(X, i, min(i + PIECE, X.shape[0])) for i in range(0, X.shape[0], PIECE)]
 
 
-def times(X: sp.csr_matrix, slices: list[np.ndarray]) -> np.ndarray:
-    """Return X vectors, float32 (n_documents, n_vectors), to the bits of scipy's product.
+def multiplied(X: sp.csr_matrix, slices: list[np.ndarray]) -> Iterator[np.ndarray]:
+    """Yield X vectors, float32 (., n_vectors), of a piece of X after another, in memory that the next one is given too.
 
-    X: csr float32 (n_documents, n_terms), best a piece. slices: `slices_of` the vectors.
+    X: csr float32 (n_documents, n_terms). slices: `slices_of` the vectors. The bits are those of scipy's product.
     """
-    found = []
-    for vectors in slices:
-        found.append(np.zeros((X.shape[0], vectors.shape[1]), dtype=np.float32))
-        _add_product(X.indptr, X.indices, X.data, vectors, found[-1])
-    return np.hstack(found) if len(found) > 1 else found[0]
+    n, widths = min(PIECE, X.shape[0]), [vectors.shape[1] for vectors in slices]
+    rooms = [np.empty((n, width), dtype=np.float32) for width in widths]
+    found = np.empty((n, sum(widths)), dtype=np.float32) if len(slices) > 1 else rooms[0]
+    for piece in pieces_of(X):
+        n = piece.shape[0]
+        for vectors, room, end in zip(slices, rooms, np.cumsum(widths), strict=True):
+            room[:n] = 0
+            _add_product(piece.indptr, piece.indices, piece.data, vectors, room)
+            if room is not found:
+                found[:n, end - vectors.shape[1] : end] = room[:n]
+        yield found[:n]
 
 
 def product(shares: list[list[sp.csr_matrix]], slices: list[np.ndarray]) -> np.ndarray:
@@ -305,15 +311,11 @@ def _multiply(
     # The sum of two float32 is the same whether it is rounded to float64 before.
     sums = found if len(rows) < 3 else [np.zeros(one.shape) for one in found]
     for i, block in enumerate(rows):
-        pieces = [(piece, piece.T.tocsr()) for piece in pieces_of(block)]
-        for vectors, total, own in zip(slices, sums, found if len(rows) == 1 or i == 0 else room, strict=True):
+        transposed = [piece.T.tocsr() for piece in pieces_of(block)]
+        for vectors, total, own in zip(slices, sums, found if i == 0 else room, strict=True):
             own[:] = 0
-            multiplied = np.empty((PIECE, vectors.shape[1]), dtype=np.float32)
-            for X, transposed in pieces:
-                few = multiplied[: X.shape[0]]
-                few[:] = 0
-                _add_product(X.indptr, X.indices, X.data, vectors, few)
-                _add_product(transposed.indptr, transposed.indices, transposed.data, few, own)
+            for X, few in zip(transposed, multiplied(block, [vectors]), strict=True):
+                _add_product(X.indptr, X.indices, X.data, few, own)
             if own is not total:
                 total += own
     if sums is not found:

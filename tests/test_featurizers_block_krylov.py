@@ -99,7 +99,11 @@ def test_products_are_those_of_the_matrix_whatever_its_blocks_and_the_vectors_at
 def test_documents_times_vectors_have_the_bits_of_scipys_product() -> None:
     X = documents()
     block = np.random.default_rng(0).standard_normal((X.shape[1], 40), dtype=np.float32)
-    assert (_block_krylov.times(X, [block[:, :30].copy(), block[:, 30:].copy()]) == X @ block).all()
+    for slices in ([block], [block[:, :30].copy(), block[:, 30:].copy()]):
+        with patch.object(_block_krylov, "PIECE", 70):
+            pieces = [piece.copy() for piece in _block_krylov.multiplied(X, slices)]
+        assert len(pieces) == 13
+        assert (np.concatenate(pieces) == X @ block).all()
 
 
 def test_directions_of_very_different_strength_are_orthonormal() -> None:

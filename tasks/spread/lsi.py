@@ -25,11 +25,10 @@ from textbench.featurizers._block_krylov import (
     blocks_of_rows,
     decompose,
     joined,
+    multiplied,
     n_basis,
-    pieces_of,
     samples,
     slices_of,
-    times,
 )
 from textbench.featurizers._kernels import one_blas_thread
 from textbench.featurizers._parameters import check_parameters
@@ -103,9 +102,9 @@ def _spread(
         rank = _learn(featurizer, weighter, found[0])
         directions = calls.everywhere(directions_of, found[1], rank)
     with job.timed("applied"), ThreadPoolExecutor(1) as pool:
-        V = pool.submit(lambda: np.ascontiguousarray(joined(found[1]).T[:rank]))
+        V = pool.submit(joined, found[1])
         _save(job, workers, directions, rank, featurizer.normalize, n_documents, held)
-        featurizer.components_ = V.result()
+        featurizer.components_ = np.ascontiguousarray(V.result().T[:rank])
 
 
 def _rows_of(job: "Job", path: Path) -> list[list[StoredRows]]:
@@ -147,7 +146,7 @@ class OnOneThread:
 
     @property
     def n_groups(self) -> int:
-        """One for each thread, so that nothing waits; threads that SHARES are not a multiple of get a share at a time."""
+        """One for each thread, so that nothing waits, or a share each where threads cannot have equally many."""
         n = self._workers.n_threads
         return n if n < SHARES and SHARES % n == 0 else SHARES
 
@@ -229,15 +228,14 @@ def features_of(
     byte `at` on. A piece is written while it is in the core's cache.
     """
     is_here, n_zero, n_bad, kept = path.exists(), 0, 0, []
-    for piece in pieces_of(weights):
-        features = times(piece, directions)
+    for features in multiplied(weights, directions):
         if is_normalized:
-            features = normalize(features, copy=False)
+            normalize(features, copy=False)
         n_zero += int((~features.any(axis=1)).sum())
         n_bad += int((~np.isfinite(features)).sum())
         if is_here:
             put(path, at, features)
             at += features.nbytes
         else:
-            kept.append(features)
+            kept.append(features.copy())
     return n_zero, n_bad, None if is_here else np.concatenate(kept)

@@ -3,10 +3,11 @@
 `python -m tests.benchmarks machines`; with TEXTBENCH_MACHINES_SIZE below 1 all is that much smaller. Parts are named by
 TEXTBENCH_MACHINES_PARTS (cells,vectorize,lsi): eight equal heavy cells; one stage `vectorize` of 1,000,000 documents of
 IMDb's length; one stage `featurize` by LSI of 300 dimensions, of 1,000,000 documents of 60 words, and of as many of
-IMDb's length, and 50,000 terms, 70 % of which train. Workers are set as `infra/README.md` says. Of a stage: the
-seconds of what is computed, the process' that puts it together and those of it all, what was read before, checksums and
-the copy in the shared root included; the bytes over loopback meanwhile. Each is the median of TEXTBENCH_MACHINES_TIMES runs (3), one worker and two in turn, for memory that a virtual machine has
-given back to its host is slow when it is used again; beside the medians' ratio stand those of each turn.
+IMDb's length, and 50,000 terms, 70 % of which train. Workers are set as `infra/README.md` says. Of a stage: the seconds
+of what is computed, the process' that puts it together and those of it all, what was read before, checksums and the
+copy in the shared root included; the bytes over loopback meanwhile. Each is the median of TEXTBENCH_MACHINES_TIMES runs
+(3), one worker and two in turn, for memory that a virtual machine has given back to its host is slow when it is used
+again; beside the medians' ratio stand those of each turn.
 """
 
 import contextlib
