@@ -216,7 +216,9 @@ def _times_gram(calls: Calls, rows: Sequence[list[Any]], block: list[Any], n_ter
 def _inner(calls: Calls, Q: list[list[Any]], Y: list[list[Any]]) -> np.ndarray:
     """Return the inner products that the last of some blocks bring, as `_inner_of` does, of all terms."""
     n = len(Y[0])
-    found = _of_each(calls, _inner_of, *([[block[i] for block in blocks] for i in range(n)] for blocks in (Q, Y)))
+    found = _of_each(
+        calls, _inner_of, *([[block[i] for block in blocks] for i in range(n)] for blocks in (Q, Y))
+    )
     places = [i / n for i in range(n)]
     while len(found) > 1:
         found, places = _in_pairs(calls, found, places), places[::2]
@@ -353,9 +355,7 @@ def _inner_of(Q: list[list[np.ndarray]], Y: list[list[np.ndarray]]) -> np.ndarra
     [Q_0 ... Q_j]'Q_j, [Q_0 ... Q_j]'Y_j and [Y_0 ... Y_j]'Y_j side by side, float64; of no Q the last alone. Of each
     block a group of shares, float32 (., n_vectors) each.
     """
-    found = [
-        _inner_of_share([block[i] for block in Q], [block[i] for block in Y]) for i in range(len(Y[0]))
-    ]
+    found = [_inner_of_share([block[i] for block in Q], [block[i] for block in Y]) for i in range(len(Y[0]))]
     while len(found) > 1:
         found = [one + other for one, other in zip(found[::2], found[1::2], strict=True)]
     return found[0]
