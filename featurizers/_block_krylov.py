@@ -155,15 +155,17 @@ def decompose(
     calls gave for them. What stands for a group of shares of the terms gives a list of them.
     """
     m = n_components + OVERSAMPLES
-    block = [calls.hold(_random, random_state, (n_terms, m))]
+    seed = np.random.SeedSequence().entropy if random_state is None else random_state  # all draw the same numbers
+    slices, block = calls.everywhere(_random_slices, seed, (n_terms, m)), []
     for _ in range(SAMPLE_STEPS):
-        product = _times_gram(calls, [[half] for half in sampled], block, n_terms)
+        product = _times_gram(calls, [[half] for half in sampled], slices, n_terms)
         squares = _inner(calls, [], [product])
         block = _combined(calls, [product], _lengthened(squares, squares))
+        slices = calls.everywhere(slices_of, block)
     Q, Y = [block], []
     QQ, QY, YY = np.zeros((3, N_PASSES * m, N_PASSES * m))
     for step in range(N_PASSES):
-        Y.append(_times_gram(calls, rows, Q[-1], n_terms))
+        Y.append(_times_gram(calls, rows, slices, n_terms))
         known, own = slice((step + 1) * m), slice(step * m, (step + 1) * m)
         found = np.hsplit(_inner(calls, Q, Y), 3)
         for matrix, columns in zip((QQ, QY, YY), found, strict=True):
@@ -173,6 +175,7 @@ def decompose(
             old = inverse @ QY[known, own]
             new = _lengthened(YY[own, own] - QY[known, own].T @ old, YY[own, own])
             Q.append(_combined(calls, [*Q, Y[-1]], np.vstack([-old @ new, new])))
+            slices = calls.everywhere(slices_of, Q[-1])
     values, turn = _nystrom(QY, YY)
     wanted = _combined(calls, Y, turn[:, :n_components])
     extents = [one for group in _of_each(calls, _extents, wanted) for one in group.result()]
@@ -194,10 +197,12 @@ def _of_each(calls: Calls, fn: Callable[..., Any], *given: list[Any]) -> list[An
     return [calls.hold(fn, *own, at=i / n) for i, own in enumerate(zip(*given, strict=True))]
 
 
-def _times_gram(calls: Calls, rows: Sequence[list[Any]], block: list[Any], n_terms: int) -> list[Any]:
-    """Return X'X block, of groups of shares of the terms; rows of X, of shares of the documents."""
+def _times_gram(calls: Calls, rows: Sequence[list[Any]], slices: list[Any], n_terms: int) -> list[Any]:
+    """Return X'X block, of groups of shares of the terms; rows of X, of shares of the documents.
+
+    slices: what stands for `slices_of` the block, of each worker.
+    """
     groups, terms = _grouped(rows, calls.n_groups), _grouped(cuts(n_terms), calls.n_groups)
-    slices = calls.everywhere(slices_of, block)
     here = [slices[i * len(slices) // len(groups)] for i in range(len(groups))]
     products, places = _of_each(calls, product, groups, here), [i / len(groups) for i in range(len(groups))]
     while len(products) > 2:
@@ -237,8 +242,9 @@ def _combined(calls: Calls, blocks: list[list[Any]], coefficients: np.ndarray) -
     return _of_each(calls, _combinations, own, [calls.spread(coefficients)] * n)
 
 
-def _random(random_state: int | None, shape: tuple[int, int]) -> list[np.ndarray]:
-    return [np.random.default_rng(random_state).standard_normal(shape, dtype=np.float32)]
+def _random_slices(seed: int, shape: tuple[int, int]) -> list[np.ndarray]:
+    """Return `slices_of` random numbers; each worker draws them itself, which takes less than sending them."""
+    return slices_of([[np.random.default_rng(seed).standard_normal(shape, dtype=np.float32)]])
 
 
 def slices_of(block: list[list[np.ndarray]]) -> list[np.ndarray]:

@@ -214,6 +214,26 @@ def test_lsi_of_few_documents_or_for_one_worker_is_learned_without_workers(
     assert workers.calls == ["_nothing"] * 2
 
 
+@pytest.mark.usefixtures("small")
+def test_without_a_seed_all_workers_draw_the_same_numbers(
+    workers: Here, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = []
+
+    def seen(*given: Any) -> list[np.ndarray]:
+        drawn.append(random_slices(*given))
+        return drawn[-1]
+
+    random_slices = _block_krylov._random_slices
+    monkeypatch.setattr(_block_krylov, "_random_slices", seen)
+    X = store.open(COUNTS).matrix("train_counts").astype(np.float32)
+    rows = [[X[a:b] for a, b in blocks] for blocks in _block_krylov.blocks_of_rows(X.shape[0])]
+    calls = spread_lsi.OnOneThread(workers)
+    _block_krylov.decompose(calls, rows, _block_krylov.samples(X), X.shape[1], 5, None)
+    assert len(drawn) == 2
+    assert all((one == other).all() for one, other in zip(*drawn, strict=True))
+
+
 def test_what_is_computed_where_a_cluster_is_around_is_there() -> None:
     for functions in cluster.SPREAD.items():
         for function in functions:
