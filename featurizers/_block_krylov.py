@@ -155,9 +155,8 @@ def decompose(
     calls gave for them. What stands for a group of shares of the terms gives a list of them.
     """
     m = n_components + OVERSAMPLES
-    seed = (
-        np.random.SeedSequence().entropy if random_state is None else random_state
-    )  # all draw the same numbers
+    # All workers draw the same numbers.
+    seed = np.random.SeedSequence().entropy if random_state is None else random_state
     slices, block = calls.everywhere(_random_slices, seed, (n_terms, m)), []
     for _ in range(SAMPLE_STEPS):
         product = _times_gram(calls, [[half] for half in sampled], slices, n_terms)
