@@ -275,6 +275,9 @@ class LabelBudgetRequest(Request):
         ),
     ] = BUDGETS
     draws: Annotated[int, Asked("Random draws of labels; every method gets the same.", ge=1, le=1000)] = 5
+    first_draw: Annotated[
+        int, Asked("Number of the first draw: after others, run elsewhere or recorded.", ge=0, le=1_000_000)
+    ] = 0
     stratified: Annotated[bool, Asked("Draw each class in proportion.")] = False
     keep_features: KeepFeatures = False
     n_documents: Mapping[str, int] = field(default_factory=dict)
@@ -287,7 +290,7 @@ class LabelBudgetRequest(Request):
         """Return the `labels` of its cells: for each draw those of every budget, smallest first."""
         return [
             {"budget": budget, "draw": draw, "stratified": self.stratified}
-            for draw in range(self.draws)
+            for draw in range(self.first_draw, self.first_draw + self.draws)
             for budget in sorted(set(self.budgets))
         ]
 
