@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import textbench.flows.referee.ledger
+import textbench.flows.referee.recorded_draws
 import textbench.flows.report.charts
 import textbench.flows.report.recorded
 import textbench.flows.report.recorded_curves
@@ -55,7 +56,7 @@ def empty_record(
     patch.setattr(textbench.flows.report.recorded, "FILE", boards)
     curves = folder / "curves.csv"
     curves.write_text(",".join(textbench.flows.report.recorded_curves.COLUMNS) + "\n")
-    patch.setattr(textbench.flows.report.recorded, "CURVES", curves)
+    patch.setattr(textbench.flows.referee.recorded_draws, "FILE", curves)
     return path
 
 

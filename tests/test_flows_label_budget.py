@@ -5,6 +5,7 @@ import json
 import math
 import sqlite3
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -192,6 +193,17 @@ def test_a_sentence_says_who_beats_tfidf_at_which_budgets() -> None:
     )
     alike = [row | {"metrics": {"accuracy": base[row["labels"]["draw"]]}} for row in rows]
     assert "beside tfidf, no method is ahead or behind at any budget. 12 paired" in verdicts(alike)[1]
+
+
+def test_draws_that_begin_later_are_those_of_more_draws() -> None:
+    asked = LabelBudgetRequest(["r8"], ["tfidf"], budgets=[40, 80], draws=4)
+    later = replace(asked, draws=2, first_draw=2)
+    assert [cell.key for cell in plan(later)] == [cell.key for cell in plan(asked)][-4:]
+    whole = replace(later, budgets=[40, 5485], n_documents={"r8": 5485})
+    assert [cell.request.labels["budget"] for cell in plan(whole)] == [
+        40,
+        40,
+    ]  # all documents are drawn once, first
 
 
 @pytest.mark.parametrize(

@@ -212,7 +212,7 @@ def test_table_1_counts_recorded_seeds_in_all_its_figures(
     assert found.fresh is not None
     assert record(home, [found]) == 1
     keys = [row["key"] for row in found.fresh.rows]
-    monkeypatch.setattr(textbench.flows.referee.recorded, "_cell_key", lambda asked, seed: keys[seed])
+    monkeypatch.setattr(textbench.flows.referee.recorded, "key_now", lambda asked, seeds: keys[seeds[0]])
     one_label(tmp_path / "alone", "20ng", "scdv", TARGET, SCDV[0], seed=0, **FAITHFUL)
     (alone,) = [exhibit for exhibit in exhibits.exhibits(tmp_path / "alone") if exhibit.name == "table-1"]
     (own,) = table(alone)

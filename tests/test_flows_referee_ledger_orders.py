@@ -1,15 +1,18 @@
 """Orders of methods and shapes of sweeps on made runs: judged once all is measured, and recorded with their runs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import textbench.flows.referee.recorded_draws
 from tests.made_runs import FAITHFUL, empty_record, entry, finish, one_label
 from textbench.evaluation.claims.ordering_claims import ORDERS, Above
 from textbench.evaluation.claims.published import UNSTATED
 from textbench.flows.referee.ledger import choose, ledger, read_measured, record
+from textbench.flows.report import recorded_curves
+from textbench.flows.report.evidence import gather
 
 TARGET = [0, 1, 2] * 10
 PREDICTED = [0, 1, 0] * 10
@@ -22,10 +25,11 @@ def nothing_is_recorded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
     monkeypatch.delitem(UNSTATED, "dcot-2012")  # as if the paper stated its settings
 
 
-def budget(home: Path, method: str, n_labels: int, draw: int, accuracy: float) -> None:
+def budget(home: Path, method: str, n_labels: int, draw: int, accuracy: float) -> str:
+    """Make a cell of a label budget; return its key."""
     own = {"protocol": "faithful", "paper": "dcot-2012", "metrics": {"accuracy": accuracy}}
-    labels = {"labels": {"budget": n_labels, "draw": draw}}
-    finish(home, "reuters65", method, {"document": [n_labels, draw]}, request=labels, **own)
+    labels = {"labels": {"budget": n_labels, "draw": draw, "stratified": False}}
+    return finish(home, "reuters65", method, {"document": [n_labels, draw]}, request=labels, **own)["key"]
 
 
 def test_an_order_is_judged_over_the_draws_of_every_budget(
@@ -46,6 +50,37 @@ def test_an_order_is_judged_over_the_draws_of_every_budget(
     unstated = entry(tmp_path, FIGURE_4).verdict
     assert unstated.kind == "undecided"
     assert unstated.reason == f"the paper does not state how many prototypes; {found.verdict.reason}"
+
+
+def test_an_order_is_judged_with_draws_recorded_earlier(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two folders have other draws of a curve; the verdict is that of one folder with all of them."""
+    monkeypatch.setitem(ORDERS, FIGURE_4, Above("dcot", ("lsi",), (500,)))
+    keys: dict[tuple[str, int], str] = {}
+
+    def key_now(asked: Mapping[str, Any], labels: Mapping[str, Any] | None = None) -> str:
+        return keys[asked["methods"][0], (labels or asked["labels"])["draw"]]
+
+    monkeypatch.setattr(textbench.flows.referee.recorded_draws, "key_now", key_now)
+
+    def run(name: str, draws: Sequence[int]) -> Path:
+        for draw in draws:
+            for method, accuracy in (("dcot", 0.90 + 0.001 * draw), ("lsi", 0.89 + 0.0012 * draw)):
+                keys[method, draw] = budget(tmp_path / name, method, 500, draw, accuracy)
+        return tmp_path / name
+
+    whole = entry(run("whole", range(6)), FIGURE_4)
+    recorded_curves.record(gather(run("first", (0, 1, 2))))
+    second = run("second", (3, 4, 5))
+    found = entry(second, FIGURE_4)
+    assert found.verdict == whole.verdict
+    assert found.fresh.comparisons == whole.fresh.comparisons
+    record(second, [found])
+    row = read_measured()[FIGURE_4]
+    assert {*row["cells"].split()} == {key[:12] for key in keys.values()}
+    # What is recorded alone is no fresh figure.
+    assert entry(tmp_path / "none", FIGURE_4).fresh is None
 
 
 def sweep(home: Path, values: dict[float, float], seeds: Sequence[int], **row: Any) -> list[str]:

@@ -55,7 +55,7 @@ def test_recorded_seeds_stand_beside_fresh_ones_of_the_same_key(
     """Three results folders with a seed or two each; what would be made otherwise today does not count."""
     monkeypatch.setitem(METHODS, "LDA", "lsi")
     id_, keys = "scdv-2017/table-1/lda/accuracy", {}
-    monkeypatch.setattr(textbench.flows.referee.recorded, "_cell_key", lambda asked, seed: keys[seed])
+    monkeypatch.setattr(textbench.flows.referee.recorded, "key_now", lambda asked, seeds: keys[seeds[0]])
 
     def run_seeds(home: Path, seeds: dict[int, float]) -> LedgerEntry:
         for seed, accuracy in seeds.items():

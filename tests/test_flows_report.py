@@ -8,7 +8,7 @@ import math
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -20,7 +20,7 @@ from tests import made_runs
 from textbench.flows.plan.cell import plan
 from textbench.flows.plan.request import LabelBudgetRequest
 from textbench.flows.plots.costs import front
-from textbench.flows.referee import recorded_audits
+from textbench.flows.referee import recorded_audits, recorded_draws
 from textbench.flows.referee.held import PLAIN
 from textbench.flows.referee.ledger import choose, ledger
 from textbench.flows.report import (
@@ -637,15 +637,15 @@ def test_recorded_curves_are_those_that_were_run(tmp_path: Path, monkeypatch: py
 
     several = run(3)
     assert recorded_curves.record(several) == 4
-    (local,), (kept,) = (curves.groups(rows).values() for rows in (several.budgets, recorded_curves.rows()))
+    (local,), (kept,) = (curves.groups(rows).values() for rows in (several.budgets, recorded_draws.rows()))
     by_method = [sorted(learning_curves.summarise(rows), key=lambda c: c.method) for rows in (kept, local)]
     assert by_method[0] == by_method[1]
     assert learning_curves.verdicts(kept) == learning_curves.verdicts(local) != []
-    assert [line["budget"] for line in recorded_curves.read()] == ["100", "1000"] * 2
-    assert recorded_curves.read()[0]["command"].endswith("--draws 3")
-    before = recorded_curves.read()
+    assert [line["budget"] for line in recorded_draws.read()] == ["100", "1000"] * 2
+    assert recorded_draws.read()[0]["command"].endswith("--draws 3")
+    before = recorded_draws.read()
     assert recorded_curves.record(run(2)) == 0
-    assert recorded_curves.read() == before
+    assert recorded_draws.read() == before
     entries = ledger(tmp_path / "none", choose("dcot-2012"))
     found = tables(chapters(gather(tmp_path / "none"), entries))
     assert [row[0].text for row in found["curve-r8-honest-recorded"].rows] == [
@@ -653,6 +653,45 @@ def test_recorded_curves_are_those_that_were_run(tmp_path: Path, monkeypatch: py
         "tfidf (4 trials)",
     ]
     assert "curve-r8-honest" not in found
+
+
+def test_recorded_draws_stand_beside_fresh_ones_of_the_same_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three results folders with draws of one curve; what would be made otherwise today is not added to."""
+    made_runs.empty_record(monkeypatch, tmp_path)
+    keys: dict[int, str] = {}
+
+    def key_now(asked: Mapping[str, Any], labels: Mapping[str, Any] | None = None) -> str:
+        return keys[(labels or asked["labels"])["draw"]]
+
+    monkeypatch.setattr(recorded_draws, "key_now", key_now)
+
+    def run(name: str, draws: dict[int, int]) -> Evidence:
+        for draw, n_right in draws.items():
+            labels = {"budget": 60, "draw": draw, "stratified": True}
+            about: dict[str, Any] = {"request": {"labels": labels}, "seconds": {"evaluate": float(draw)}}
+            row = made_runs.one_label(tmp_path / name, "r8", "tfidf", TARGET, answers(n_right), **about)
+            keys[draw] = row["key"]
+        return gather(tmp_path / name)
+
+    assert recorded_curves.record(run("first", {0: 90, 1: 96})) == 1
+    second = run("second", {1: 102, 2: 84})
+    assert recorded_curves.record(second) == 1
+    (line,) = recorded_draws.read()
+    # The fresh second draw stands in place of the recorded one; the first took as long as its line had in the mean.
+    assert (line["draws"], json.loads(line["metrics"])["accuracy"]) == ("0 1 2", [0.75, 0.85, 0.7])
+    assert line["cells"] == " ".join(keys[draw][:12] for draw in range(3))
+    assert float(line["seconds"]) == pytest.approx((0.5 + 1 + 2) / 3, abs=1e-3)
+    assert line["command"].endswith("--stratified") and "--draws 3" in line["command"]
+    # A draw that earlier code made has no others beside it, and a recorded one of other code is not beside fresh ones.
+    third = run("third", {3: 90})
+    made_now, keys[3] = keys[3], "of other code"
+    assert recorded_curves.record(third) == 0
+    keys[3], keys[0] = made_now, "of other code"
+    assert [row["labels"]["draw"] for row in recorded_draws.beside(third.budgets)] == [1, 2]
+    assert recorded_curves.record(third) == 1
+    assert [line["draws"] for line in recorded_draws.read()] == ["1 2 3"]
 
 
 def test_what_is_gone_from_the_store_is_said(tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
 """Cells: one data set, method, protocol and seed each, with the references of every artifact that makes its result."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from typing import Any
 
 from textbench.flows.plan import checks
@@ -91,6 +93,17 @@ def plan(request: Request) -> list[Cell]:
         if not request.is_again(table.terms.dataset, labels)
         for seed in dict.fromkeys(request.seeds)
     ]
+
+
+def key_now(asked: Mapping[str, Any], **others: Any) -> str:
+    """Return the key that a cell which was asked for so has by the code and libraries of today; `others` differ."""
+    return _key_now(json.dumps({**asked, **others}, sort_keys=True))
+
+
+@cache
+def _key_now(asked: str) -> str:
+    (cell,) = plan(Request(**json.loads(asked)))
+    return cell.key
 
 
 def text_vectors_of(cell: Cell) -> Reference | None:

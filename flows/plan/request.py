@@ -276,8 +276,14 @@ class LabelBudgetRequest(Request):
     ] = BUDGETS
     draws: Annotated[int, Asked("Random draws of labels; every method gets the same.", ge=1, le=1000)] = 5
     first_draw: Annotated[
-        int, Asked("Number of the first draw: after others, run elsewhere or recorded.", ge=0, le=1_000_000)
-    ] = 0
+        int | None,
+        Asked(
+            "Number of the first draw: after others, run elsewhere or recorded.",
+            default="0",
+            ge=0,
+            le=1_000_000,
+        ),
+    ] = None
     stratified: Annotated[bool, Asked("Draw each class in proportion.")] = False
     keep_features: KeepFeatures = False
     n_documents: Mapping[str, int] = field(default_factory=dict)
@@ -288,9 +294,10 @@ class LabelBudgetRequest(Request):
 
     def labels_in_turn(self) -> list[Mapping[str, Any]]:
         """Return the `labels` of its cells: for each draw those of every budget, smallest first."""
+        first = self.first_draw or 0
         return [
             {"budget": budget, "draw": draw, "stratified": self.stratified}
-            for draw in range(self.first_draw, self.first_draw + self.draws)
+            for draw in range(first, first + self.draws)
             for budget in sorted(set(self.budgets))
         ]
 

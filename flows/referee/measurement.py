@@ -27,6 +27,7 @@ from textbench.evaluation.statistics.significance import Difference, bootstrap, 
 from textbench.evaluation.statistics.sufficient_statistics import SufficientStatistics, class_tally, mean_of
 from textbench.flows.plan import papers
 from textbench.flows.plan.corpora import newest
+from textbench.flows.referee import recorded_draws
 from textbench.flows.results.index import Index
 from textbench.flows.results.predictions import is_several, labels, predictions, tally, testable
 from textbench.flows.results.runs import Run, is_whole
@@ -161,6 +162,11 @@ class FaithfulRuns:
         """By paper what its artifacts say of a claim."""
         return {module.PAPER: module.answers(self) for module in papers.modules("answers")}
 
+    @cached_property
+    def _recorded_draws(self) -> Sequence[Row]:
+        """The draws of label budgets that stand beside those of this results folder."""
+        return recorded_draws.beside(self.rows)
+
     def _figure(self, claim: Claim) -> Measurement | None:
         runs, metric = self.runs(claim), claim.metric_here or ""
         rows = [row for row in runs.values() if metric in row["metrics"]]
@@ -294,7 +300,7 @@ class FaithfulRuns:
         """
         points: dict[tuple[Any, ...], tuple[OrderedFigure, Row]] = {}
         order = ORDERS[claim.id]
-        for row in self.rows:
+        for row in [*self._recorded_draws, *self.rows]:
             asked = row["request"]
             is_of_paper = (row["dataset"], row.get("paper")) == (claim.dataset_here, claim.paper)
             if not is_of_paper or asked.get("probe") or is_of_several_labels(row["metrics"]):

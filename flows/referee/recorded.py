@@ -8,13 +8,12 @@ Nor does it stand beside a fresh one that earlier code made.
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from textbench.flows.plan.cell import plan
+from textbench.flows.plan.cell import key_now
 from textbench.flows.plan.derived import plan_derived
-from textbench.flows.plan.request import DerivedRequest, Request
+from textbench.flows.plan.request import DerivedRequest
 from textbench.flows.referee.measurement import Measurement, Row, over_seeds
 
 
@@ -50,14 +49,7 @@ def _key_now(row: Row, seed: int) -> str:
     asked = row.get("request")
     if asked is None:
         return _piece_key(row["dataset"], row["method"], row["paper"], row["stage"], seed)
-    return _cell_key(json.dumps(asked, sort_keys=True), seed)
-
-
-@cache
-def _cell_key(asked: str, seed: int) -> str:
-
-    (cell,) = plan(replace(Request(**json.loads(asked)), seeds=[seed]))
-    return cell.key
+    return key_now(asked, seeds=[seed])
 
 
 @cache

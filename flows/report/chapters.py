@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from textbench.flows.referee import recorded_draws
 from textbench.flows.referee.held import counts, headlines, held, totals
 from textbench.flows.referee.ledger import LedgerEntry
 from textbench.flows.report import (
@@ -20,7 +21,6 @@ from textbench.flows.report import (
     provenance,
     ranks,
     recorded,
-    recorded_curves,
     search,
     topical,
     topics,
@@ -104,7 +104,7 @@ def _which(
         of_search = search.tables(searched)
         sections.append(Section("search", "Search in judged collections", LOCAL, tables=of_search))
     sections += [_board_section(board) for board in others]
-    sections += _curve_sections(recorded_curves.rows(), RECORDED) if with_all else []
+    sections += _curve_sections(recorded_draws.rows(), RECORDED) if with_all else []
     if failed := boards.failed(evidence):
         sections.append(Section("failures", "What failed", LOCAL, tables=[failed]))
     answer = [answer_of(board) for board in found] if len(found) <= SEVERAL else _by_ranks(found)

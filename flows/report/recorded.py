@@ -17,7 +17,7 @@ from typing import Any
 from textbench.evaluation.claims.published import PROBES, read_claims
 from textbench.flows.plan.corpora import newest
 from textbench.flows.plan.request import Request
-from textbench.flows.referee import recorded_audits
+from textbench.flows.referee import recorded_audits, recorded_draws
 from textbench.flows.referee.held import PLAIN
 from textbench.flows.referee.ledger import MEASURED, hardware_here, read_measured
 from textbench.flows.report.evidence import Evidence, known, published_name
@@ -33,7 +33,6 @@ from textbench.tasks.storage.files import whole
 from textbench.tasks.tracking.tracker import committed
 
 FILE = PROJECT / "evaluation" / "leaderboards.csv"
-CURVES = PROJECT / "evaluation" / "curves.csv"  # kept by recorded_curves
 PLACE = ("dataset", "protocol", "paper", "method", "probe", "trials")  # what tells one line from another
 COLUMNS = (
     *PLACE, "seeds", "metrics", "half_widths", "over", "seconds", "peak_mb", "params", "data_sha256", "cells", "commit",
@@ -229,7 +228,7 @@ def commit_of_code() -> str:
 
     Raises InputError outside a checkout, and where a file of the code differs from the commit or is not in it.
     """
-    return committed(FILE, CURVES, MEASURED, recorded_audits.FILE)
+    return committed(FILE, recorded_draws.FILE, MEASURED, recorded_audits.FILE)
 
 
 def write(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, str]]) -> None:

@@ -14,10 +14,11 @@ from pathlib import Path
 from infra.docs.markdown import code, plain, table
 from textbench.evaluation.claims.published import read_claims
 from textbench.flows.plan.papers import FOLDER
+from textbench.flows.referee import recorded_draws
 from textbench.flows.referee.held import headlines, totals
 from textbench.flows.referee.ledger import LedgerEntry, ledger
 from textbench.flows.referee.notes import Note, read_notes
-from textbench.flows.report import boards, curves, papers, recorded, recorded_curves
+from textbench.flows.report import boards, curves, papers, recorded
 from textbench.flows.results import learning_curves, packed
 from textbench.flows.tables.formats import rows_in_markdown
 from textbench.flows.tables.table import RECORDED
@@ -59,7 +60,7 @@ def measured() -> str:
         paper = f" of {board.paper}" if board.paper else ""
         lines += [f"## {board.dataset}, {board.protocol} protocol{paper}", ""]
         lines += [*rows_in_markdown(boards.table(board)), ""]
-    for (dataset, protocol), rows in curves.groups(recorded_curves.rows()).items():
+    for (dataset, protocol), rows in curves.groups(recorded_draws.rows()).items():
         found = learning_curves.summarise(rows)
         lines += [f"## {dataset} with few labels, {protocol} protocol", ""]
         for one in curves.tables(dataset, protocol, found, RECORDED):
