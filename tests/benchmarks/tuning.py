@@ -2,9 +2,10 @@
 
 `TEXTBENCH_TUNING_DOCUMENTS` says how many short documents are drawn (200,000, of which 70 % train). CPU seconds of the
 search with a sample, of the whole grid on three folds (only up to 50,000 documents), of one fit at the C that was
-found, and of scikit-learn's LinearSVC at it. Then the recorded data sets, with samples of a quarter and an eighth of
-their training documents (those that TEXTBENCH_TUNING_DATASETS names), and IMDb with the sample that larger sets have: the C of both searches, and how much worse
-the sample's is on all folds, in standard errors of the difference, document by document.
+found, and of scikit-learn's LinearSVC at it. Then the recorded data sets, or those that TEXTBENCH_TUNING_DATASETS
+names, with samples of a quarter and an eighth of their training documents, and IMDb with the sample that larger sets
+have: the C of both searches, and how much worse the sample's is on all folds, in standard errors of the difference,
+document by document.
 """
 
 import os
