@@ -67,6 +67,15 @@ def test_equal_seeds_are_no_special_case_and_their_number_is_said() -> None:
     assert "3 runs of each (seeds 0 to 2)" in line
 
 
+@pytest.mark.parametrize(("n_test", "said"), [(40_000, "4,000 of 40,000"), (20_000, "")])
+def test_how_many_test_documents_asked_is_said_where_not_all_did(n_test: int, said: str) -> None:
+    corpus = {"documents_sha256": "0" * 64, "n_train": 30_000, "n_test": n_test, "n_labels": 2}
+    table = summarise([made("tfidf", 24, corpus=corpus, metrics={"accuracy": 1.0, "map": 0.5})])
+    sentence = f"MAP is that of {said} test documents, drawn once for all methods."
+    assert (sentence in caption(table, ["accuracy", "map"])) == bool(said)
+    assert "MAP" not in caption(table, ["accuracy"])
+
+
 def test_methods_that_share_no_seed_are_not_compared() -> None:
     rows = [made("lsi", 6, 0), made("tfidf", 24, 1)]
     table = summarise(rows)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 ON_BORDER = "*"
 CUT = (("documents_cut", "documents cut, %"), ("tokens_cut", "tokens cut, %"))
+NEVER_DRAWN = 100_000_000  # pairs of documents: of fewer all test documents ask for their like
 MARKED, IN_BOLD = f"{BEST} best", "Best in bold"  # how the best is marked on a terminal, and in papers
 BY_SIGMOID = (
     f"Probabilities: {CALIBRATED_BY}, learned from out-of-fold scores of training documents; lower is better."
@@ -171,9 +172,23 @@ def caption(table: Sequence[Summary], shown: Sequence[str], best: str = MARKED) 
         parts.append(
             f"{ON_BORDER} the best {' or '.join(border)} was the largest or the smallest that was tried."
         )
+    if "map" in shown and (queries := _queries(table[0])):
+        parts.append(queries)
     if about := table[0].about:
         parts.append(f"{table[0].dataset}: {about}.")
     return " ".join(parts)
+
+
+def _queries(summary: Summary) -> str:
+    """Say how many test documents asked for their like, where not all did."""
+    n_train, n_test = summary.n_documents
+    if n_train * n_test < NEVER_DRAWN:
+        return ""
+    from textbench.evaluation.metrics.query_by_example import asked
+
+    n_asked = len(asked(n_train, n_test))
+    drawn = f"MAP is that of {n_asked:,} of {n_test:,} test documents, drawn once for all methods."
+    return drawn if n_asked < n_test else ""
 
 
 def _alone(lacking: Sequence[Summary], measured: Sequence[Summary], metric: str) -> str:

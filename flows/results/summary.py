@@ -33,7 +33,8 @@ class Summary:
     setting that was chosen, `on_border` the parameters whose best value is an end of what was searched.
     `errors` are the distinct reasons of the `n_failed` seeds. With `n_seeds` 0 nothing was measured. `settings` is what
     else was asked for (`settings_of`), `apart` those words of it that tell it from the method's other summaries.
-    `dataset` is of the same documents alone (`flows.plan.corpora`), `about` what tells it from others of its name.
+    `dataset` is of the same documents alone (`flows.plan.corpora`), `about` what tells it from others of its name,
+    `n_documents` how many train and how many test it, (0, 0) if that is not known.
     `is_best` goes by the seeds that it has in common with others (`in_common`); `by_seed` has the figures by metric.
     `runs` are the ids that other commands take, the lowest seed first; `data_note` says what is wrong with the data.
     `uses_labels` says that the representation was fitted to labels. `unread`: of a pretrained model, the shares of the
@@ -60,6 +61,7 @@ class Summary:
     apart: Sequence[str] = ()
     about: str = ""
     documents_sha256: str = ""
+    n_documents: tuple[int, int] = (0, 0)
     by_seed: Mapping[str, Mapping[int, float]] = field(default_factory=dict, repr=False)
     over: Mapping[str, str] = field(default_factory=dict)
     half_width_seeds: Mapping[str, float] = field(default_factory=dict)
@@ -229,6 +231,7 @@ def _summary(group: Group, rows: list[Mapping[str, Any]]) -> Summary:
     seconds = [sum(row["seconds"].values()) for row in done if row["seconds"]]
     peaks = [row["peak_mb"] for row in done if row["peak_mb"] is not None]
     params = {json.dumps(row["params"], sort_keys=True): row["params"] for row in done}
+    corpus = next((row["corpus"] for row in rows if row.get("corpus")), {})
     return Summary(
         dataset=dataset,
         method=method,
@@ -246,7 +249,8 @@ def _summary(group: Group, rows: list[Mapping[str, Any]]) -> Summary:
         probe=rows[0].get("probe"),
         settings=settings,
         about=rows[0].get("about", ""),
-        documents_sha256=next((r["corpus"]["documents_sha256"] for r in rows if r.get("corpus")), ""),
+        documents_sha256=corpus.get("documents_sha256", ""),
+        n_documents=(corpus.get("n_train", 0), corpus.get("n_test", 0)),
         by_seed=by_seed,
         over=over,
         half_width_seeds=seeds,
