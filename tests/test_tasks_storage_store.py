@@ -419,6 +419,20 @@ def test_artifacts_are_listed_with_their_sizes(store: Store) -> None:
         assert size == sum(path.stat().st_size for path in folder.iterdir())
 
 
+def test_prune_bounds_what_is_stored_by_its_age(store: Store) -> None:
+    made = [numbers({"n": n}) for n in range(4)]
+    for reference in made:
+        store.ensure(reference)
+    sizes = {folder.name: size for _, folder, size in artifacts(store.root)}
+    bound = sum(sizes.values()) - sizes[made[1].key] - 1  # a byte above it without the second
+    keep = {store.folder(made[0])}
+    assert prune(store.root, older_than=60, keep=keep, at_most=bound + 1 + sizes[made[1].key]) == (0, 0)
+    assert prune(store.root, older_than=60, keep=keep, at_most=bound)[0] == 2
+    assert [store.has(reference) for reference in made] == [True, False, False, True]
+    assert prune(store.root, older_than=60, keep=keep, at_most=0) == (1, sizes[made[3].key])
+    assert prune(store.root, older_than=60, at_most=0) == (1, sizes[made[0].key])
+
+
 def test_prune_removes_what_is_old_and_what_is_damaged(store: Store) -> None:
     kept, broken = numbers({"n": 5}), numbers({"n": 6})
     for reference in (kept, broken):

@@ -1,5 +1,6 @@
 """`textbench store`: how much room the stored results take, and how to get it back."""
 
+import math
 import re
 import sys
 from typing import Annotated
@@ -86,6 +87,14 @@ def prune(
             min=0,
         ),
     ] = 0.0,
+    at_most: Annotated[
+        float | None,
+        typer.Option(
+            help="Megabytes: of what is left the oldest go too, until the rest takes no more.",
+            min=0,
+            show_default=False,
+        ),
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     json: Json = False,
 ) -> None:
@@ -110,9 +119,11 @@ def prune(
         what = f"artifacts older than {older_than}" + (
             f", and what took less than {cheap:g} s/MB," if cheap else ""
         )
+        what += f" and the oldest beyond {at_most:g} MB," if at_most is not None else ""
         typer.confirm(f"Delete {what} from {root}?", abort=True)
     keep = made_from(home, best_runs(Index(home).rows())) if keep_best else frozenset()
-    count, freed = prune_store(root, older_than=age, keep=keep, cheap=cheap)
+    bound = math.inf if at_most is None else at_most * 1e6
+    count, freed = prune_store(root, older_than=age, keep=keep, cheap=cheap, at_most=bound)
     if json:
         print_json({"deleted": count, "bytes": freed})
     else:

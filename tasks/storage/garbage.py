@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import math
 import shutil
 import tempfile
 import time
@@ -59,11 +60,17 @@ def behind(references: Iterable[Reference]) -> dict[str, Reference]:
 
 
 def prune(
-    root: Path, *, older_than: float, keep: Set[Path] = frozenset(), cheap: float = 0.0
+    root: Path,
+    *,
+    older_than: float,
+    keep: Set[Path] = frozenset(),
+    cheap: float = 0.0,
+    at_most: float = math.inf,
 ) -> tuple[int, int]:
     """Remove artifacts made more than `older_than` seconds ago, damaged ones and leftovers; return (count, bytes).
 
     With `cheap` vectors and features go too, however new, where making them took fewer seconds a megabyte than that.
+    If artifacts then still take more than `at_most` bytes, the oldest go until they do not.
     What a run needs again is computed again. An artifact that is just being made is waited for. Chunks of text vectors
     that are as old count as artifacts; those of a model that is just embedding stay. The folders `keep` stay too.
     """
@@ -77,8 +84,15 @@ def prune(
                 count, freed = count + 1, freed + _remove(path)
     for stage, folder, size in [found for found in artifacts(root) if found[1] not in keep]:
         with locked(root / stage / f".{folder.name}.lock"):
-            if _is_older(folder, limit) or (stage in BULKY and seconds_of(folder) < cheap * size / 1e6):
+            if _created(folder) < limit or (stage in BULKY and seconds_of(folder) < cheap * size / 1e6):
                 count, freed = count + 1, freed + _remove(folder)
+    left = list(artifacts(root)) if at_most < math.inf else []
+    too_much = sum(size for *_, size in left) - at_most
+    for stage, folder, _ in sorted(left, key=lambda found: _created(found[1])):
+        if too_much > 0 and folder not in keep:
+            with locked(root / stage / f".{folder.name}.lock"):
+                size = _remove(folder)
+            count, freed, too_much = count + 1, freed + size, too_much - size
     for folder in {path.parent for path in chunks(root)}:
         with contextlib.ExitStack() as locks, contextlib.suppress(BlockingIOError, FileNotFoundError):
             fcntl.flock(locks.enter_context((folder / ".lock").open("w")), fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -116,11 +130,12 @@ def seconds_of(folder: Path) -> float:
         return 0.0
 
 
-def _is_older(folder: Path, limit: float) -> bool:
+def _created(folder: Path) -> float:
+    """Return when an artifact was made, minus infinity for a damaged one."""
     try:
-        return read_meta(folder / META)["created"] < limit
+        return float(read_meta(folder / META)["created"])
     except (OSError, Damaged):
-        return True
+        return -math.inf
 
 
 def _remove(path: Path) -> int:
