@@ -25,11 +25,12 @@ def nothing_is_recorded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
     monkeypatch.delitem(UNSTATED, "dcot-2012")  # as if the paper stated its settings
 
 
-def budget(home: Path, method: str, n_labels: int, draw: int, accuracy: float) -> str:
+def budget(home: Path, method: str, n_labels: int, draw: int, accuracy: float, trials: int = 0) -> str:
     """Make a cell of a label budget; return its key."""
-    own = {"protocol": "faithful", "paper": "dcot-2012", "metrics": {"accuracy": accuracy}}
-    labels = {"labels": {"budget": n_labels, "draw": draw, "stratified": False}}
-    return finish(home, "reuters65", method, {"document": [n_labels, draw]}, request=labels, **own)["key"]
+    own = {"protocol": "faithful", "paper": "dcot-2012", "metrics": {"accuracy": accuracy}, "trials": trials}
+    asked = {"labels": {"budget": n_labels, "draw": draw, "stratified": False}, "trials": trials}
+    row = finish(home, "reuters65", method, {"document": [n_labels, draw]}, request=asked, **own)
+    return str(row["key"])
 
 
 def test_an_order_is_judged_over_the_draws_of_every_budget(
@@ -57,30 +58,36 @@ def test_an_order_is_judged_with_draws_recorded_earlier(
 ) -> None:
     """Two folders have other draws of a curve; the verdict is that of one folder with all of them."""
     monkeypatch.setitem(ORDERS, FIGURE_4, Above("dcot", ("lsi",), (500,)))
-    keys: dict[tuple[str, int], str] = {}
+    keys: dict[tuple[str, int, int], str] = {}
 
     def key_now(asked: Mapping[str, Any], labels: Mapping[str, Any] | None = None) -> str:
-        return keys[asked["methods"][0], (labels or asked["labels"])["draw"]]
+        return keys[asked["methods"][0], asked["trials"], (labels or asked["labels"])["draw"]]
 
     monkeypatch.setattr(textbench.flows.referee.recorded_draws, "key_now", key_now)
 
-    def run(name: str, draws: Sequence[int]) -> Path:
+    def run(name: str, draws: Sequence[int], trials: int = 4, better: float = 0.01) -> Path:
         for draw in draws:
-            for method, accuracy in (("dcot", 0.90 + 0.001 * draw), ("lsi", 0.89 + 0.0012 * draw)):
-                keys[method, draw] = budget(tmp_path / name, method, 500, draw, accuracy)
+            for method, accuracy in (("dcot", 0.89 + better + 0.001 * draw), ("lsi", 0.89 + 0.0012 * draw)):
+                key = budget(tmp_path / name, method, 500, draw, accuracy, trials)
+                keys[method, trials, draw] = key
         return tmp_path / name
 
     whole = entry(run("whole", range(6)), FIGURE_4)
     recorded_curves.record(gather(run("first", (0, 1, 2))))
+    run("second", (0, 1, 2), trials=0, better=-0.05)  # not tuned, so that the recorded ones count before them
     second = run("second", (3, 4, 5))
     found = entry(second, FIGURE_4)
     assert found.verdict == whole.verdict
+    assert found.fresh is not None and whole.fresh is not None
     assert found.fresh.comparisons == whole.fresh.comparisons
     record(second, [found])
     row = read_measured()[FIGURE_4]
-    assert {*row["cells"].split()} == {key[:12] for key in keys.values()}
-    # What is recorded alone is no fresh figure.
+    assert {*row["cells"].split()} == {key[:12] for (_, trials, _), key in keys.items() if trials}
+    # What is recorded alone is no fresh figure, nor is an order of recorded draws that no fresh one is compared with.
     assert entry(tmp_path / "none", FIGURE_4).fresh is None
+    for method, draw in (("dcot", 7), ("lsi", 8)):
+        keys[method, 4, draw] = budget(tmp_path / "apart", method, 500, draw, 0.9, 4)
+    assert entry(tmp_path / "apart", FIGURE_4).fresh is None
 
 
 def sweep(home: Path, values: dict[float, float], seeds: Sequence[int], **row: Any) -> list[str]:

@@ -688,10 +688,12 @@ def test_recorded_draws_stand_beside_fresh_ones_of_the_same_key(
     third = run("third", {3: 90})
     made_now, keys[3] = keys[3], "of other code"
     assert recorded_curves.record(third) == 0
-    keys[3], keys[0] = made_now, "of other code"
+    keys[3], first, keys[0] = made_now, keys[0], "of other code"
     assert [row["labels"]["draw"] for row in recorded_draws.beside(third.budgets)] == [1, 2]
+    assert recorded_curves.record(third) == 0  # for it would lack the first draw
+    keys[0] = first
     assert recorded_curves.record(third) == 1
-    assert [line["draws"] for line in recorded_draws.read()] == ["1 2 3"]
+    assert [line["draws"] for line in recorded_draws.read()] == ["0 1 2 3"]
 
 
 def test_what_is_gone_from_the_store_is_said(tmp_path: Path) -> None:

@@ -18,14 +18,15 @@ import numpy as np
 import pytest
 
 from tests.plumbing import numbers, total
+from textbench.tasks import InputError
 from textbench.tasks.storage import files, garbage
 from textbench.tasks.storage import store as store_module
 from textbench.tasks.storage.files import Damaged, read_meta, write_json
-from textbench.tasks.storage.garbage import artifacts, let_go, prune
+from textbench.tasks.storage.garbage import artifacts, let_go, prune, reading
 from textbench.tasks.storage.isolate import CellError
 from textbench.tasks.storage.locks import locked
 from textbench.tasks.storage.recipe import Reference
-from textbench.tasks.storage.store import Store
+from textbench.tasks.storage.store import ASIDE, Store
 
 
 @pytest.fixture
@@ -429,8 +430,18 @@ def test_prune_bounds_what_is_stored_by_its_age(store: Store) -> None:
     assert prune(store.root, older_than=60, keep=keep, at_most=bound + 1 + sizes[made[1].key]) == (0, 0)
     assert prune(store.root, older_than=60, keep=keep, at_most=bound)[0] == 2
     assert [store.has(reference) for reference in made] == [True, False, False, True]
+    with reading(store.root), pytest.raises(InputError, match="a run is at work"):
+        prune(store.root, older_than=60, at_most=0)
     assert prune(store.root, older_than=60, keep=keep, at_most=0) == (1, sizes[made[3].key])
-    assert prune(store.root, older_than=60, at_most=0) == (1, sizes[made[0].key])
+    # Kept vectors of texts count, and go by their age; what was set aside goes first.
+    chunk, aside = store.root.parent / "embeddings" / "model" / "0.npz", store.root / ASIDE / "damaged"
+    for path in (chunk, aside):
+        path.parent.mkdir(parents=True)
+        path.write_bytes(b"12345")
+    assert prune(store.root, older_than=60, at_most=sizes[made[0].key] + 5) == (1, 5)
+    assert chunk.exists() and not aside.exists()
+    assert prune(store.root, older_than=60, at_most=0)[0] == 2
+    assert not chunk.exists() and not store.has(made[0])
 
 
 def test_prune_removes_what_is_old_and_what_is_damaged(store: Store) -> None:

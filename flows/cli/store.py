@@ -98,7 +98,7 @@ def prune(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     json: Json = False,
 ) -> None:
-    """Delete stored artifacts made longer ago than --older-than, and damaged ones.
+    """Delete stored artifacts made longer ago than --older-than, and damaged ones; --at-most bounds the rest.
 
     Recorded figures stay in the leaderboard and in MLflow; what a run needs again is computed again.
 

@@ -96,8 +96,14 @@ def plan(request: Request) -> list[Cell]:
 
 
 def key_now(asked: Mapping[str, Any], **others: Any) -> str:
-    """Return the key that a cell which was asked for so has by the code and libraries of today; `others` differ."""
-    return _key_now(json.dumps({**asked, **others}, sort_keys=True))
+    """Return the key that a cell which was asked for so has by the code and libraries of today; `others` differ.
+
+    It is "" where nobody can ask so any more.
+    """
+    try:
+        return _key_now(json.dumps({**asked, **others}, sort_keys=True))
+    except InputError:
+        return ""
 
 
 @cache

@@ -102,6 +102,7 @@ class Field(NamedTuple):
 
 
 Count = Annotated[int, Asked(ge=1)]
+MOST_DRAWS = 1000  # of labels, by their numbers
 Seed = Annotated[int, Asked(ge=0, le=2**32 - 1)]
 Seeds = Annotated[
     Sequence[Seed], Asked("Run seeds 0 .. N-1; intervals need at least 2.", ("--seeds", "--seed"), "1")
@@ -274,19 +275,31 @@ class LabelBudgetRequest(Request):
             default=f"{','.join(map(str, BUDGETS))}; with fewer documents up to all of them",
         ),
     ] = BUDGETS
-    draws: Annotated[int, Asked("Random draws of labels; every method gets the same.", ge=1, le=1000)] = 5
+    draws: Annotated[
+        int, Asked("Random draws of labels; every method gets the same.", ge=1, le=MOST_DRAWS)
+    ] = 5
     first_draw: Annotated[
         int | None,
         Asked(
             "Number of the first draw: after others, run elsewhere or recorded.",
             default="0",
             ge=0,
-            le=1_000_000,
+            le=MOST_DRAWS - 1,
         ),
     ] = None
     stratified: Annotated[bool, Asked("Draw each class in proportion.")] = False
     keep_features: KeepFeatures = False
     n_documents: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.first_draw or 0) + self.draws > MOST_DRAWS:
+            raise FieldError(
+                lambda named: (
+                    f"{named('first_draw')} and {named('draws')} must be at most {MOST_DRAWS} together, "
+                    f"got {self.first_draw} and {self.draws}"
+                )
+            )
 
     def is_again(self, dataset: str, labels: Mapping[str, Any]) -> bool:
         """Whether these are all labels of the data set, drawn before."""

@@ -117,7 +117,7 @@ class FaithfulRuns:
         rows = [
             row for row in rows if not row["request"].get("rule") and not row["request"].get("validation")
         ]
-        self.rows = sorted(rows, key=lambda row: (int(row["trials"]), row["created"]))
+        self.rows = sorted(rows, key=_thoroughness)
 
     def runs(self, claim: Claim, method: str | None = None, is_tuned: bool = True) -> Runs:
         """Return by seed the newest runs of a claim's method, or of another in the paper's spelling.
@@ -163,9 +163,9 @@ class FaithfulRuns:
         return {module.PAPER: module.answers(self) for module in papers.modules("answers")}
 
     @cached_property
-    def _recorded_draws(self) -> Sequence[Row]:
-        """The draws of label budgets that stand beside those of this results folder."""
-        return recorded_draws.beside(self.rows)
+    def _with_recorded_draws(self) -> Sequence[Row]:
+        """The runs, with the recorded draws of label budgets that stand beside theirs, in the order of `rows`."""
+        return sorted([*recorded_draws.beside(self.rows), *self.rows], key=_thoroughness)
 
     def _figure(self, claim: Claim) -> Measurement | None:
         runs, metric = self.runs(claim), claim.metric_here or ""
@@ -290,7 +290,8 @@ class FaithfulRuns:
         found = pairs(ORDERS[claim.id], [point for point, _ in points])
         used = {side[n].run for pair in found for n in pair.shared for side in (pair.better, pair.worse)}
         rows = [row for point, row in points if point.run in used]
-        return Measurement("order", comparisons=comparisons(found), rows=rows) if rows else None
+        is_fresh = any("hardware" not in row for row in rows)  # not all of it was recorded
+        return Measurement("order", comparisons=comparisons(found), rows=rows) if is_fresh else None
 
     def _points(self, claim: Claim) -> list[tuple[OrderedFigure, Row]]:
         """Return the accuracies that an order is judged by: of label budgets by draw, of all labels by seed.
@@ -300,7 +301,7 @@ class FaithfulRuns:
         """
         points: dict[tuple[Any, ...], tuple[OrderedFigure, Row]] = {}
         order = ORDERS[claim.id]
-        for row in [*self._recorded_draws, *self.rows]:
+        for row in self._with_recorded_draws:
             asked = row["request"]
             is_of_paper = (row["dataset"], row.get("paper")) == (claim.dataset_here, claim.paper)
             if not is_of_paper or asked.get("probe") or is_of_several_labels(row["metrics"]):
@@ -318,6 +319,11 @@ class FaithfulRuns:
             # Of runs alike the most thoroughly tuned counts, and of these the newest: they come last.
             points[row["method"], point.budget, repetition] = (point, row)
         return list(points.values())
+
+
+def _thoroughness(row: Row) -> tuple[int, float]:
+    """Sort what was tuned most last, and of runs alike the newest."""
+    return int(row["trials"]), row["created"]
 
 
 def over_seeds(values: Sequence[float], rows: Sequence[Row]) -> Measurement:

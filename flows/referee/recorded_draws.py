@@ -66,7 +66,7 @@ def beside(fresh: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     none.
     """
     drawn: dict[Place, dict[int, Mapping[str, Any]]] = {}
-    for row in fresh:
+    for row in sorted(fresh, key=lambda row: row["created"]):
         if row["request"].get("labels"):
             drawn.setdefault(place_of(row), {})[row["request"]["labels"]["draw"]] = row
     recorded = [row for row in rows() if place_of(row) in drawn]

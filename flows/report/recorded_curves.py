@@ -32,18 +32,19 @@ COLUMNS = (
 def record(evidence: Evidence) -> int:
     """Write the local curves into curves.csv, with the draws recorded earlier that stand beside them.
 
-    A line of more draws is never replaced by one of fewer. Return how many lines are new. Raises InputError where the
+    A line is never replaced by one that lacks a draw of it. Return how many lines are new. Raises InputError where the
     file cannot be written, and for code that no commit has.
     """
     commit = recorded.commit_of_code()
     lines = {tuple(line[name] for name in PLACE): line for line in recorded_draws.read()}
     fresh = [row for row in evidence.budgets if recorded.is_ours(row) and not row["error"]]
     groups: dict[Place, dict[int, Mapping[str, Any]]] = {}
-    for row in [*recorded_draws.beside(fresh), *sorted(fresh, key=lambda row: row["created"])]:
+    fresh.sort(key=lambda row: row["created"])
+    for row in [*recorded_draws.beside(fresh), *fresh]:
         groups.setdefault(recorded_draws.place_of(row), {})[row["request"]["labels"]["draw"]] = row
     n_new = 0
     for place, by_draw in groups.items():
-        if place not in lines or len(lines[place]["draws"].split()) <= len(by_draw):
+        if place not in lines or {*map(int, lines[place]["draws"].split())} <= by_draw.keys():
             own = [by_draw[draw] for draw in sorted(by_draw)]
             lines[place] = dict(zip(PLACE, place, strict=True)) | _record(evidence, own, commit)
             n_new += 1
@@ -57,7 +58,11 @@ def _record(evidence: Evidence, own: Sequence[Mapping[str, Any]], commit: str) -
     here = hardware_here()
     fresh = next(row for row in own if "hardware" not in row)  # made here, not recorded
     corpus = known(evidence.home, fresh).corpus or {"sha256": {}}
-    metrics = {name: [row["metrics"][name] for row in own] for name in METRICS if name in fresh["metrics"]}
+    metrics = {
+        name: [row["metrics"][name] for row in own]
+        for name in METRICS
+        if all(name in row["metrics"] for row in own)
+    }
     seconds = [sum(row["seconds"].values()) for row in own]
     draws = [row["request"]["labels"]["draw"] for row in own]
     return {

@@ -172,16 +172,16 @@ def caption(table: Sequence[Summary], shown: Sequence[str], best: str = MARKED) 
         parts.append(
             f"{ON_BORDER} the best {' or '.join(border)} was the largest or the smallest that was tried."
         )
-    if "map" in shown and (queries := _queries(table[0])):
+    if "map" in shown and (queries := _queries(table)):
         parts.append(queries)
     if about := table[0].about:
         parts.append(f"{table[0].dataset}: {about}.")
     return " ".join(parts)
 
 
-def _queries(summary: Summary) -> str:
+def _queries(table: Sequence[Summary]) -> str:
     """Say how many test documents asked for their like, where not all did."""
-    n_train, n_test = summary.n_documents
+    n_train, n_test = max((s.n_documents for s in table if "map" in s.mean), default=(0, 0))
     if n_train * n_test < NEVER_DRAWN:
         return ""
     from textbench.evaluation.metrics.query_by_example import asked

@@ -133,13 +133,19 @@ def checked_curves(
     smallest = min(sizes, key=lambda name: sizes[name])
     size, most = sizes[smallest], max(request.budgets)
     request = replace(request, n_documents=sizes)
-    if most <= size:
-        return request
-    if not may_cut:
+    if most > size and not may_cut:
         raise FieldError(
             lambda named: f"{named('budgets')}: {smallest} has {size} training documents, got {most}"
         )
-    return replace(request, budgets=sorted({min(budget, size) for budget in request.budgets}))
+    if most > size:
+        request = replace(request, budgets=sorted({min(budget, size) for budget in request.budgets}))
+    if not plan(request):
+        raise FieldError(
+            lambda named: (
+                f"{named('first_draw')}: all documents are drawn once, by draw 0; no other budget is asked for"
+            )
+        )
+    return request
 
 
 def require_collections(home: Path, cells: Sequence[BaseCell], judgments: str) -> None:

@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import math
+import os
 import shutil
 import tempfile
 import time
@@ -10,8 +11,9 @@ from collections.abc import Iterable, Iterator, Set
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from textbench.tasks import InputError
 from textbench.tasks.storage.files import META, Damaged, put, read_meta
-from textbench.tasks.storage.locks import locked
+from textbench.tasks.storage.locks import locked, take
 from textbench.tasks.storage.recipe import Reference
 from textbench.tasks.storage.store import ASIDE
 
@@ -70,9 +72,10 @@ def prune(
     """Remove artifacts made more than `older_than` seconds ago, damaged ones and leftovers; return (count, bytes).
 
     With `cheap` vectors and features go too, however new, where making them took fewer seconds a megabyte than that.
-    If artifacts then still take more than `at_most` bytes, the oldest go until they do not.
-    What a run needs again is computed again. An artifact that is just being made is waited for. Chunks of text vectors
-    that are as old count as artifacts; those of a model that is just embedding stay. The folders `keep` stay too.
+    If what is there then still takes more than `at_most` bytes, the oldest goes until it does not. What a run needs
+    again is computed again. An artifact that is just being made is waited for. Chunks of text vectors that are as old
+    count as artifacts; those of a model that is just embedding stay. The folders `keep` stay too. Raises InputError
+    where the oldest is to go while a run is at work.
     """
     count = freed = 0
     limit = time.time() - older_than
@@ -83,21 +86,52 @@ def prune(
                     locks.enter_context(locked(lock))
                 count, freed = count + 1, freed + _remove(path)
     for stage, folder, size in [found for found in artifacts(root) if found[1] not in keep]:
-        with locked(root / stage / f".{folder.name}.lock"):
+        with locked(root / stage / f".{folder.name}.lock"), contextlib.suppress(FileNotFoundError):
             if _created(folder) < limit or (stage in BULKY and seconds_of(folder) < cheap * size / 1e6):
                 count, freed = count + 1, freed + _remove(folder)
-    left = list(artifacts(root)) if at_most < math.inf else []
-    too_much = sum(size for *_, size in left) - at_most
-    for stage, folder, _ in sorted(left, key=lambda found: _created(found[1])):
-        if too_much > 0 and folder not in keep:
-            with locked(root / stage / f".{folder.name}.lock"):
-                size = _remove(folder)
-            count, freed, too_much = count + 1, freed + size, too_much - size
     for folder in {path.parent for path in chunks(root)}:
         with contextlib.ExitStack() as locks, contextlib.suppress(BlockingIOError, FileNotFoundError):
             fcntl.flock(locks.enter_context((folder / ".lock").open("w")), fcntl.LOCK_EX | fcntl.LOCK_NB)
             for path in folder.glob("*.npz"):
                 if path.stat().st_mtime < limit:
+                    count, freed = count + 1, freed + _remove(path)
+    if at_most < math.inf:
+        n, n_bytes = _prune_oldest(root, keep, at_most)
+        count, freed = count + n, freed + n_bytes
+    return count, freed
+
+
+def _prune_oldest(root: Path, keep: Set[Path], at_most: float) -> tuple[int, int]:
+    """Remove what is damaged and then the oldest until the rest takes `at_most` bytes; return (count, bytes).
+
+    Nothing is removed while a run is at work, which may be about to read it.
+    """
+    found: list[tuple[float, Path, Path | None, int]] = [
+        (-math.inf, path, None, _size(path)) for path in (root / ASIDE).glob("*")
+    ]
+    found += [(path.stat().st_mtime, path, path.parent / ".lock", _size(path)) for path in chunks(root)]
+    found += [
+        (_created(folder), folder, root / stage / f".{folder.name}.lock", size)
+        for stage, folder, size in artifacts(root)
+    ]
+    too_much = sum(size for *_, size in found) - at_most
+    if too_much <= 0:
+        return 0, 0
+    alone = take(root / READERS)
+    if alone is None:
+        raise InputError(
+            f"a run is at work in {root}; what it needs may be among the oldest: wait for its end"
+        )
+    count = freed = 0
+    with os.fdopen(alone):  # held until then
+        for _, path, lock, size in sorted(found):
+            if freed >= too_much:
+                break
+            if path not in keep:
+                with (
+                    contextlib.suppress(FileNotFoundError),
+                    locked(lock) if lock else contextlib.nullcontext(),
+                ):
                     count, freed = count + 1, freed + _remove(path)
     return count, freed
 
@@ -140,10 +174,16 @@ def _created(folder: Path) -> float:
 
 def _remove(path: Path) -> int:
     """Remove a file or a folder; return its bytes. Raises FileNotFoundError when it has gone by itself."""
-    if not path.is_dir():
-        size = path.stat().st_size
+    size = _size(path)
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
         path.unlink()
-        return size
-    size = sum(inner.stat().st_size for inner in path.rglob("*") if inner.is_file())
-    shutil.rmtree(path, ignore_errors=True)
     return size
+
+
+def _size(path: Path) -> int:
+    """Return the bytes of a file, or of all in a folder. Raises FileNotFoundError when it has gone."""
+    if not path.is_dir():
+        return path.stat().st_size
+    return sum(inner.stat().st_size for inner in path.rglob("*") if inner.is_file())
