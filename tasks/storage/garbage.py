@@ -124,7 +124,7 @@ def _prune_oldest(root: Path, keep: Set[Path], at_most: float) -> tuple[int, int
         )
     count = freed = 0
     with os.fdopen(alone):  # held until then
-        for _, path, lock, size in sorted(found):
+        for _, path, lock, _ in sorted(found):
             if freed >= too_much:
                 break
             if path not in keep:
