@@ -20,7 +20,7 @@ from textbench.flows.plan.request import LabelBudgetRequest
 from textbench.flows.plan.suites import parts, read_suite, suites
 from textbench.flows.report import curves
 from textbench.flows.results.index import Index
-from textbench.flows.results.learning_curves import summarise, verdicts
+from textbench.flows.results.learning_curves import crossovers, summarise, verdicts
 from textbench.tasks import InputError, score
 from textbench.tasks.corpus import read_targets
 from textbench.tasks.storage.store import Store
@@ -121,6 +121,41 @@ def test_points_are_means_with_students_interval() -> None:
     assert curve.points[0].low == curve.points[0].high
 
 
+@pytest.mark.parametrize(
+    ("gains", "said"),
+    [
+        ((9, 9, 0, -9), "up to 20 labels sentence° wins, from 80 labels on tfidf wins, between them neither"),
+        ((9, 9, 9, 9), "at all of 10 to 80 labels sentence° wins"),
+        ((9, 0, 0, 0), "up to 10 labels sentence° wins, above neither"),
+        ((0, 0, -9, -9), "from 40 labels on tfidf wins, below neither"),
+        ((-9, -9, -9, -9), "at all of 10 to 80 labels tfidf wins"),
+        ((0, 0, 0, 0), "neither sentence° nor tfidf wins at any budget"),
+        ((0, 9, -9, 0), "sentence° wins at 20 labels, tfidf wins at 40 labels, neither elsewhere"),
+    ],
+)
+def test_up_to_how_many_labels_an_encoder_wins(gains: tuple[int, ...], said: str) -> None:
+    """At every budget a method is ahead of TF-IDF by so many points, give or take half a point a draw; of all labels
+    there is one draw, which tests nothing."""
+    rows = [
+        {
+            "dataset": "d", "method": method, "error": None, "labels": {"budget": budget, "draw": draw},
+            "metrics": {"accuracy": 0.5 + (gain + (-1) ** draw / 2 if method == "sentence" else 0) / 100 + draw / 50},
+        }
+        for method in ("tfidf", "sentence", "nb")
+        for budget, gain in zip((10, 20, 40, 80), gains, strict=True)
+        for draw in range(6)
+    ]  # fmt: skip
+    rows += [
+        row | {"labels": {"budget": 99, "draw": 0}}
+        for row in rows
+        if row["labels"] == {"budget": 80, "draw": 0}
+    ]
+    (line,) = crossovers(rows)
+    assert line == f"d: {said}. 4 paired t tests over draws, Holm-corrected together."
+    assert verdicts(rows)[-1] == line
+    assert crossovers([row for row in rows if row["method"] != "tfidf"]) == []
+
+
 def test_the_verdict_is_of_paired_tests_over_the_draws() -> None:
     better = {"a": (0.50, 0.60, 0.80), "b": (0.40, 0.51, 0.69), "c": (0.51, 0.55, 0.81)}
     rows = [
@@ -199,11 +234,9 @@ def test_draws_that_begin_later_are_those_of_more_draws() -> None:
     asked = LabelBudgetRequest(["r8"], ["tfidf"], budgets=[40, 80], draws=4)
     later = replace(asked, draws=2, first_draw=2)
     assert [cell.key for cell in plan(later)] == [cell.key for cell in plan(asked)][-4:]
+    # All documents are drawn once, first.
     whole = replace(later, budgets=[40, 5485], n_documents={"r8": 5485})
-    assert [cell.request.labels["budget"] for cell in plan(whole)] == [
-        40,
-        40,
-    ]  # all documents are drawn once, first
+    assert [cell.request.labels["budget"] for cell in plan(whole)] == [40, 40]
 
 
 @pytest.mark.parametrize(

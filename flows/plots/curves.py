@@ -41,21 +41,7 @@ def draw_curves(axis: Any, found: Sequence[Curve]) -> None:
     evenly apart on a logarithmic scale.
     """
     metric = found[0].metric
-    factor = scale(metric)
-    for place, curve in enumerate(found):
-        budgets = [point.budget for point in curve.points]
-        colour = style.COLOURS[place % len(style.COLOURS)]
-        mark = style.MARKS[place % len(style.MARKS)]
-        mean, low, high = (
-            [factor * getattr(point, name) for point in curve.points] for name in ("mean", "low", "high")
-        )
-        dashes = "-" if place < len(style.COLOURS) else "--"
-        label = style.shortened(curve.label)
-        axis.plot(budgets, mean, dashes, color=colour, marker=mark, ms=4, clip_on=False, label=label)
-        axis.fill_between(budgets, low, high, color=colour, alpha=0.15, linewidth=0)
-    low, high = axis.get_ylim()
-    most = 101.0 if factor == 100 else high
-    axis.set_ylim(max(low, 0.0), min(high, most))  # two draws have an interval wider than all there is
+    _draw_lines(axis, found, [style.shortened(curve.label) for curve in found])
     budgets = sorted({point.budget for curve in found for point in curve.points})
     if budgets[-1] >= MOST_TIMES * budgets[0]:
         axis.set_xscale("log")
@@ -68,6 +54,46 @@ def draw_curves(axis: Any, found: Sequence[Curve]) -> None:
     said = explained(curve.label for curve in found).strip()
     axis.set_xlabel("\n".join(["labelled training documents", *textwrap.wrap(said, ONE_LINE)]))
     axis.set_ylabel(f"{heading(metric)}, {unit(metric)}")
+
+
+def draw_multiples(figure: Any, panels: Sequence[Any], found: Sequence[Sequence[Curve]]) -> None:
+    """Draw the curves of a data set into each of some panels; a method looks the same in all, and is named below them.
+
+    Panels without curves are left blank.
+    """
+    names = list(dict.fromkeys(style.shortened(curve.label) for curves in found for curve in curves))
+    handles: dict[str, Any] = {}
+    for axis, curves in zip(panels, found, strict=False):
+        _draw_lines(axis, curves, names)
+        budgets = sorted({point.budget for curve in curves for point in curve.points})
+        axis.set_xscale("log")
+        shown = sorted({budgets[0], budgets[len(budgets) // 2], budgets[-1]})
+        axis.set_xticks(shown, [f"{budget:,}" for budget in shown])
+        axis.minorticks_off()
+        axis.set_title(f"{curves[0].dataset}, {heading(curves[0].metric)}")
+        handles |= dict(zip(*axis.get_legend_handles_labels()[::-1], strict=True))
+    for axis in panels[len(found) :]:
+        axis.set_axis_off()
+    figure.legend(handles.values(), handles, loc="outside lower center", ncols=2, fontsize=8, frameon=False)
+
+
+def _draw_lines(axis: Any, found: Sequence[Curve], names: Sequence[str]) -> None:
+    """Draw curves of one metric, each as the place of its name among `names` has it, with their bands."""
+    factor = scale(found[0].metric)
+    for curve in found:
+        place = names.index(style.shortened(curve.label))
+        budgets = [point.budget for point in curve.points]
+        colour = style.COLOURS[place % len(style.COLOURS)]
+        mark = style.MARKS[place % len(style.MARKS)]
+        mean, low, high = (
+            [factor * getattr(point, name) for point in curve.points] for name in ("mean", "low", "high")
+        )
+        dashes = "-" if place < len(style.COLOURS) else "--"
+        axis.plot(budgets, mean, dashes, color=colour, marker=mark, ms=4, clip_on=False, label=names[place])
+        axis.fill_between(budgets, low, high, color=colour, alpha=0.15, linewidth=0)
+    low, high = axis.get_ylim()
+    most = 101.0 if factor == 100 else high
+    axis.set_ylim(max(low, 0.0), min(high, most))  # two draws have an interval wider than all there is
 
 
 def height_of_legend(found: Sequence[Curve]) -> float:

@@ -95,7 +95,9 @@ def _which(
     *,
     with_all: bool,
 ) -> Chapter:
-    sections = [_board_section(board) for board in found]
+    kept = recorded_draws.rows() if with_all else []
+    crossings = [*_crossover_sections(evidence.budgets, LOCAL), *_crossover_sections(kept, RECORDED)]
+    sections = [*crossings, *(_board_section(board) for board in found)]
     sections += _curve_sections(evidence.budgets, LOCAL)
     if of_topics := topics.find(evidence):
         tables = [topics.coherence(of_topics), *map(topics.table, of_topics)]
@@ -104,16 +106,34 @@ def _which(
         of_search = search.tables(searched)
         sections.append(Section("search", "Search in judged collections", LOCAL, tables=of_search))
     sections += [_board_section(board) for board in others]
-    sections += _curve_sections(recorded_draws.rows(), RECORDED) if with_all else []
+    sections += _curve_sections(kept, RECORDED)
     if failed := boards.failed(evidence):
         sections.append(Section("failures", "What failed", LOCAL, tables=[failed]))
     answer = [answer_of(board) for board in found] if len(found) <= SEVERAL else _by_ranks(found)
     if not found:
         answer = search.answers(searched)
         answer += [answer_of(board) for board in others if len({s.method for s in board.recorded}) > 1]
+    if crossings and (crossings[0].source == LOCAL or not found):
+        answer = [*crossings[0].lines, *answer]
     nothing = "" if found else nothing_here(evidence)
     lines = [nothing] if nothing else []
     return Chapter("which", "Which representation should I use?", answer or lines, lines, sections)
+
+
+def _crossover_sections(budgets: Sequence[Mapping[str, Any]], source: str) -> list[Section]:
+    """Return a section on up to how many labels a pretrained encoder wins, if curves have one: a panel a data set."""
+    lines, drawn = [], []
+    for rows in curves.groups(budgets).values():
+        if said := learning_curves.crossovers(rows):
+            lines += said
+            drawn.append(curves.drawn(learning_curves.summarise(rows)))
+    if not lines:
+        return []
+    apart = "" if source == LOCAL else "-recorded"
+    title = f"With how few labels a pretrained encoder wins{'' if source == LOCAL else ', as recorded'}"
+    panels = [found for found in drawn if found]
+    figures = [charts.multiples(panels, f"fig-crossover{apart}", title)] if panels else []
+    return [Section(f"crossover{apart}", title, source, lines=lines, figures=figures)]
 
 
 def _curve_sections(budgets: Sequence[Mapping[str, Any]], source: str) -> list[Section]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from textbench.evaluation.claims.verdicts import KINDS
 from textbench.flows.plots import style
 from textbench.flows.plots.costs import draw_costs, front
-from textbench.flows.plots.curves import draw_curves, height_of_legend
+from textbench.flows.plots.curves import draw_curves, draw_multiples, height_of_legend
 from textbench.flows.plots.leaderboard import MethodMark, draw_methods
 from textbench.flows.plots.published import Held, draw_held
 from textbench.flows.plots.ranks import draw_ranks
@@ -122,6 +122,28 @@ def curves(found: Sequence[Curve], name: str, title: str) -> Figure:
     draws = found[0].n_draws
     band = f"Bands are 95 % intervals over {draws} draws." if draws > 1 else "One draw: no interval."
     return Figure(name, f"{title}. {band}", svg)
+
+
+def multiples(found: Sequence[Sequence[Curve]], name: str, title: str) -> Figure:
+    """Draw the label-budget curves of several data sets side by side, each method alike in all of them."""
+    n_rows, names = -(-len(found) // 2), dict.fromkeys(curve.label for curves in found for curve in curves)
+    height = 1.9 * n_rows + 0.16 * -(-len(names) // 2)
+    with style.canvas(height, nrows=n_rows, ncols=2, squeeze=False) as (figure, axes):
+        draw_multiples(figure, list(axes.flat), found)
+        words = "; ".join(
+            f"{c.dataset}, {c.label}: {', '.join(f'{scale(c.metric) * p.mean:.1f} at {p.budget}' for p in c.points)}"
+            for curves in found
+            for c in curves
+        )
+        svg = style.inline(figure, name, title, f"By labelled training documents: {words}.")
+    counts = sorted({curve.n_draws for curves in found for curve in curves})
+    over = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    said = explained(names)
+    return Figure(
+        name,
+        f"{title}, by labelled training documents. Bands are 95 % intervals over {over} draws.{said}",
+        svg,
+    )
 
 
 def ranks(found: Ranking, name: str, title: str) -> Figure:

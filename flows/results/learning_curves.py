@@ -14,6 +14,7 @@ from textbench.flows.tables.table import Table, of_texts
 
 LEVEL = 0.05
 BASELINE = "tfidf"  # what every other method is set beside
+ENCODERS = ("sentence", "join(tfidf, sentence)")  # a pretrained encoder alone, and beside the baseline
 Figures = dict[str, dict[int, float]]  # by method and draw
 
 
@@ -77,6 +78,8 @@ def _ranking(rows: Sequence[Mapping[str, Any]]) -> str:
 def verdicts(rows: Sequence[Mapping[str, Any]], metric: str | None = None) -> list[str]:
     """Return for each data set a sentence on who is best from which to which budget, and one on who beats TF-IDF where.
 
+    Of a pretrained encoder a third one says up to how many labels it wins (`crossovers`).
+
     The best mean is compared with every other one by Student's paired t test over the draws, which all methods share;
     p values are corrected together for each budget (Holm), and for the second sentence over all budgets and methods. A
     single draw tests nothing and gives no sentence; nor are draws tested that are all alike, as those of all documents.
@@ -94,7 +97,65 @@ def verdicts(rows: Sequence[Mapping[str, Any]], metric: str | None = None) -> li
         parts = [f"{_between(group)}: {said}" for said, group in groupby(runs, found_at.__getitem__)]
         lines.append(f"{dataset}: {'; '.join(parts)}. Paired t tests over draws, Holm-corrected.")
         lines += [f"{dataset}, {said}" for said in _beside_baseline(runs)]
+        lines += crossovers(own, metric)
     return lines
+
+
+def crossovers(rows: Sequence[Mapping[str, Any]], metric: str | None = None) -> list[str]:
+    """Return for each data set a sentence on up to how many labels a pretrained encoder wins, alone and beside TF-IDF.
+
+    They are those of ENCODERS that have draws in common with TF-IDF; Student's paired t tests, corrected together
+    (Holm).
+    """
+    lines = []
+    done = [found for found in rows if not found["error"]]
+    for dataset in dict.fromkeys(found["dataset"] for found in done):
+        own = [found for found in done if found["dataset"] == dataset]
+        figure = metric or _ranking(own)
+        sign = 1 if KNOWN[figure].higher_is_better else -1
+        runs = {budget: _figures(own, budget, figure, sign) for budget in _budgets(own)}
+        marks = {found["method"].partition(" (")[0]: marked(found) for found in own}
+        encoders = [marks[name] for name in ENCODERS if name in marks]
+        if BASELINE not in marks or not encoders:
+            continue
+        tests = [test for test in _tests(runs, marks[BASELINE]) if test[0] in encoders]
+        said = [
+            _crossing(name, marks[BASELINE], tests) for name in encoders if any(t[0] == name for t in tests)
+        ]
+        if said:
+            lines.append(
+                f"{dataset}: {'; '.join(said)}. {len(tests)} paired t tests over draws, Holm-corrected together."
+            )
+    return lines
+
+
+def _crossing(name: str, baseline: str, tests: Sequence[tuple[str, int, float, float]]) -> str:
+    """Say at which budgets a method is ahead of the baseline, and the baseline of it."""
+    corrected = holm([p for *_, p in tests])
+    own = [
+        (budget, d, p) for (method, budget, d, _), p in zip(tests, corrected, strict=True) if method == name
+    ]
+    tested = [budget for budget, *_ in own]
+    ahead = [budget for budget, d, p in own if p < LEVEL and d > 0]
+    behind = [budget for budget, d, p in own if p < LEVEL and d < 0]
+    n_low, n_high = len(ahead), len(behind)
+    if not ahead and not behind:
+        return f"neither {name} nor {baseline} wins at any budget"
+    if ahead != tested[:n_low] or behind != tested[len(tested) - n_high :]:
+        said = [
+            f"{who} wins at {_ranges(won, tested)}" for who, won in ((name, ahead), (baseline, behind)) if won
+        ]
+        return f"{', '.join(said)}, neither elsewhere"
+    every = f"at all of {tested[0]:,} to {tested[-1]:,} labels"
+    low = f"{every if n_low == len(tested) else f'up to {ahead[-1]:,} labels'} {name} wins" if ahead else ""
+    high = (
+        f"{every if n_high == len(tested) else f'from {behind[0]:,} labels on'} {baseline} wins"
+        if behind
+        else ""
+    )
+    where = "between them" if ahead and behind else "above" if ahead else "below"
+    neither = f"{where} neither" if n_low + n_high < len(tested) else ""
+    return ", ".join(filter(None, (low, high, neither)))
 
 
 def _budgets(rows: Iterable[Mapping[str, Any]]) -> list[int]:
@@ -137,13 +198,8 @@ def _standing(figures: Figures) -> str:
 def _beside_baseline(runs: Mapping[int, Figures]) -> list[str]:
     """Return a sentence on the budgets at which others are ahead of the baseline or behind it, if there is one."""
     names = dict.fromkeys(method for figures in runs.values() for method in figures)
-    baseline = next((name for name in names if name.partition(" (")[0] == BASELINE), None)
-    tests = [
-        (method, budget, *paired_t(figures[method], figures[baseline]))
-        for method in names
-        for budget, figures in runs.items()
-        if baseline in figures and method in figures and method != baseline and not _are_alike(figures)
-    ]
+    baseline = next((name for name in names if name.partition(" (")[0] == BASELINE), "")
+    tests = _tests(runs, baseline)
     if not tests:
         return []
     corrected = holm([p for *_, p in tests])
@@ -159,6 +215,17 @@ def _beside_baseline(runs: Mapping[int, Figures]) -> list[str]:
     ]
     result = "; ".join(said) or "no method is ahead or behind at any budget"
     return [f"beside {baseline}, {result}. {len(tests)} paired t tests over draws, Holm-corrected together."]
+
+
+def _tests(runs: Mapping[int, Figures], baseline: str) -> list[tuple[str, int, float, float]]:
+    """Return for each other method and budget the difference to the baseline and its p value, where draws differ."""
+    names = dict.fromkeys(method for figures in runs.values() for method in figures)
+    return [
+        (method, budget, *paired_t(figures[method], figures[baseline]))
+        for method in names
+        for budget, figures in runs.items()
+        if baseline in figures and method in figures and method != baseline and not _are_alike(figures)
+    ]
 
 
 def _ranges(own: Sequence[int], tested: Sequence[int]) -> str:
