@@ -515,10 +515,17 @@ def test_local_leaderboards_are_recorded_in_place_of_older_lines(
     for seed in (0, 1):
         made_runs.one_label(tmp_path, "r8", "nb", TARGET, answers(100 + seed), seed=seed)
     made_runs.one_label(tmp_path, "mine", "nb", TARGET, answers(100))  # nobody else has it
-    made_runs.one_label(tmp_path, "r8", "join(tfidf, lsi)", TARGET, answers(120))
+    made_runs.one_label(tmp_path, "r8", "join(tfidf, lsi)", TARGET, answers(120), on_border=["C", "weight"])
     assert recorded.record(gather(tmp_path)) == 2
     joined, nb, other = sorted(recorded.read(), key=lambda row: row["method"])
     assert (joined["method"], joined["seeds"]) == ("join(tfidf, lsi)", "0")
+    assert [(row["on_border"]) for row in (joined, nb)] == ["C weight", ""]
+    marked = {summary.method: list(summary.on_border) for summary in recorded.summaries()}
+    assert marked["join(tfidf, lsi)"] == ["C", "weight"] and marked["nb"] == marked["other"] == []
+    assert [list(recorded.of_packed(line).on_border) for line in recorded.packed_lines()][0] == [
+        "C",
+        "weight",
+    ]
     assert (other["method"], other["metrics"]) == ("other", '{"accuracy": 0.2}')
     assert json.loads(nb["metrics"])["accuracy"] == pytest.approx(201 / 240)
     assert nb["seeds"] == "0 1"

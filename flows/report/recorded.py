@@ -35,8 +35,8 @@ from textbench.tasks.tracking.tracker import committed
 FILE = PROJECT / "evaluation" / "leaderboards.csv"
 PLACE = ("dataset", "protocol", "paper", "method", "probe", "trials")  # what tells one line from another
 COLUMNS = (
-    *PLACE, "seeds", "metrics", "half_widths", "over", "seconds", "peak_mb", "params", "data_sha256", "cells", "commit",
-    "hardware", "command", "recorded",
+    *PLACE, "seeds", "metrics", "half_widths", "over", "seconds", "peak_mb", "params", "on_border", "data_sha256", "cells",
+    "commit", "hardware", "command", "recorded",
 )  # fmt: skip
 PAPERS = frozenset(name for claim in read_claims() for name in (claim.paper, claim.source))
 SAME, PRINTED = 1e-6, 5.1e-5  # of a fraction: figures of one run, as they are rounded in the record
@@ -95,7 +95,7 @@ def _packed(summary: Summary, row: Mapping[str, str]) -> packed.Line:
         "seeds": [int(seed) for seed in row["seeds"].split()], "metrics": dict(summary.mean), "half_widths": halves,
         "over": {name: summary.over[name] for name in halves}, "seconds": summary.seconds,
         "peak_mb": summary.peak_mb, "settings": list(summary.settings), "uses_labels": summary.uses_labels,
-        "cells": row["cells"].split(), "params": {"said": row["params"]} if row["params"] else {},
+        "on_border": list(summary.on_border), "cells": row["cells"].split(), "params": {"said": row["params"]} if row["params"] else {},
     }  # fmt: skip
 
 
@@ -146,9 +146,15 @@ def summary_of(
     return Summary(
         dataset=row["dataset"], method=row["method"], protocol=row["protocol"], trials=int(row["trials"]),
         n_seeds=len(row["seeds"].split()), mean=mean, half_width=half_width, seconds=seconds, peak_mb=peak_mb,
-        params=[], on_border=[], n_failed=0, errors=[], settings=tuple(asked), apart=asked,
+        params=[], on_border=_on_border(row), n_failed=0, errors=[], settings=tuple(asked), apart=asked,
         over={name: over for name, (_, over) in intervals.items()}, uses_labels=uses_labels(row),
     )  # fmt: skip
+
+
+def _on_border(row: Mapping[str, Any]) -> list[str]:
+    """Return the parameters whose best value is an end of what was searched; figures of claims do not say."""
+    said = row.get("on_border") or ""
+    return said.split() if isinstance(said, str) else list(said)
 
 
 def beside(own: Sequence[Summary], recorded: Sequence[Summary]) -> list[Summary]:
@@ -274,6 +280,7 @@ def _record(
         "seconds": "" if summary.seconds is None else f"{summary.seconds:.3f}",
         "peak_mb": "" if summary.peak_mb is None else f"{summary.peak_mb:.1f}",
         "params": settings(own),
+        "on_border": " ".join(summary.on_border),
         "data_sha256": " ".join(f"{name}={digest}" for name, digest in sorted(corpus["sha256"].items())),
         "cells": " ".join(row["key"][:SHORT] for row in own),
         "commit": commit,
