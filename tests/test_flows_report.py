@@ -522,10 +522,8 @@ def test_local_leaderboards_are_recorded_in_place_of_older_lines(
     assert [(row["on_border"]) for row in (joined, nb)] == ["C weight", ""]
     marked = {summary.method: list(summary.on_border) for summary in recorded.summaries()}
     assert marked["join(tfidf, lsi)"] == ["C", "weight"] and marked["nb"] == marked["other"] == []
-    assert [list(recorded.of_packed(line).on_border) for line in recorded.packed_lines()][0] == [
-        "C",
-        "weight",
-    ]
+    unpacked = [recorded.of_packed(line) for line in recorded.packed_lines()]
+    assert {one.method: list(one.on_border) for one in unpacked} == marked
     assert (other["method"], other["metrics"]) == ("other", '{"accuracy": 0.2}')
     assert json.loads(nb["metrics"])["accuracy"] == pytest.approx(201 / 240)
     assert nb["seeds"] == "0 1"

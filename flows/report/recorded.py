@@ -35,8 +35,8 @@ from textbench.tasks.tracking.tracker import committed
 FILE = PROJECT / "evaluation" / "leaderboards.csv"
 PLACE = ("dataset", "protocol", "paper", "method", "probe", "trials")  # what tells one line from another
 COLUMNS = (
-    *PLACE, "seeds", "metrics", "half_widths", "over", "seconds", "peak_mb", "params", "on_border", "data_sha256", "cells",
-    "commit", "hardware", "command", "recorded",
+    *PLACE, "seeds", "metrics", "half_widths", "over", "seconds", "peak_mb", "params", "on_border", "data_sha256",
+    "cells", "commit", "hardware", "command", "recorded",
 )  # fmt: skip
 PAPERS = frozenset(name for claim in read_claims() for name in (claim.paper, claim.source))
 SAME, PRINTED = 1e-6, 5.1e-5  # of a fraction: figures of one run, as they are rounded in the record
@@ -95,7 +95,8 @@ def _packed(summary: Summary, row: Mapping[str, str]) -> packed.Line:
         "seeds": [int(seed) for seed in row["seeds"].split()], "metrics": dict(summary.mean), "half_widths": halves,
         "over": {name: summary.over[name] for name in halves}, "seconds": summary.seconds,
         "peak_mb": summary.peak_mb, "settings": list(summary.settings), "uses_labels": summary.uses_labels,
-        "on_border": list(summary.on_border), "cells": row["cells"].split(), "params": {"said": row["params"]} if row["params"] else {},
+        "on_border": list(summary.on_border), "cells": row["cells"].split(),
+        "params": {"said": row["params"]} if row["params"] else {},
     }  # fmt: skip
 
 
