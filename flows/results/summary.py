@@ -231,7 +231,7 @@ def _summary(group: Group, rows: list[Mapping[str, Any]]) -> Summary:
     seconds = [sum(row["seconds"].values()) for row in done if row["seconds"]]
     peaks = [row["peak_mb"] for row in done if row["peak_mb"] is not None]
     params = {json.dumps(row["params"], sort_keys=True): row["params"] for row in done}
-    corpus = next((row["corpus"] for row in rows if row.get("corpus")), {})
+    corpus: Mapping[str, Any] = next((row["corpus"] for row in rows if row.get("corpus")), {})
     return Summary(
         dataset=dataset,
         method=method,
