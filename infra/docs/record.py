@@ -113,7 +113,8 @@ def _figures(own: Sequence[LedgerEntry]) -> list[str]:
         what = code(claim.id.removeprefix(f"{claim.paper}/"))
         said = f"{what}: {plain(claim.text)}" if claim.printed is None else what
         values = [datum.text for datum in line[3:6]]
-        rows.append([said, plain(line[2].text), *values, line[8].text])
+        word = f" ({claim.obstacle.partition(':')[0]})" if claim.obstacle else ""
+        rows.append([said, plain(line[2].text), *values, f"{line[8].text}{word}"])
     return table(["claim", "published", "measured", "from", "to", "verdict"], rows)
 
 
