@@ -109,11 +109,10 @@ def test_what_is_said_of_figure_4_of_the_dcot_paper_is_recorded() -> None:
         points.setdefault(other, {})[int(budget)] = 100 * difference, p < 0.05
     told = {other: [b for b, (_, is_told) in of.items() if is_told] for other, of in points.items()}
     by = {other: sorted(abs(of[b][0]) for b in told[other]) for other, of in points.items()}
-    assert told["lda"] == list(points["lda"])[1:] and min(points["lda"].values())[0] > 0
-    assert f"LDA from 1,000 labels on ({by['lda'][0]:.1f} to {by['lda'][-1]:.1f} points)" in page
-    assert len(told["counts"]) == 9 and min(points["counts"].values())[0] > 0
-    assert f"nine of eleven budgets ({by['counts'][0]:.1f} to {by['counts'][-1]:.1f})" in page
-    assert told["tfidf"] == [1000, 2000, 4500] and told["lsi"] == [500]
+    for other, said in (("lda", "LDA ({} points)"), ("counts", "of bag of words ({}) at all eleven budgets")):
+        assert told[other] == list(points[other]) and min(points[other].values())[0] > 0
+        assert said.format(f"{by[other][0]:.1f} to {by[other][-1]:.1f}") in page
+    assert told["tfidf"] == [2500, 3000, 3500, 4500, 5000, 5500] and told["lsi"] == [500]
     behind = sorted(-difference for difference, _ in points["tfidf"].values())
     assert f"at every budget ({behind[0]:.1f} to {behind[-1]:.1f} points" in page
     assert f"LSI is {by['lsi'][0]:.1f} points ahead at 500 labels" in page
