@@ -90,9 +90,7 @@ def verdicts(rows: Sequence[Mapping[str, Any]], metric: str | None = None) -> li
         own = [found for found in done if found["dataset"] == dataset]
         if len({found["method"] for found in own}) < 2 or len({found["labels"]["draw"] for found in own}) < 2:
             continue
-        figure = metric or _ranking(own)
-        sign = 1 if KNOWN[figure].higher_is_better else -1
-        runs = {budget: _figures(own, budget, figure, sign) for budget in _budgets(own)}
+        runs = _runs(own, metric)
         found_at = {budget: _standing(figures) for budget, figures in runs.items()}
         parts = [f"{_between(group)}: {said}" for said, group in groupby(runs, found_at.__getitem__)]
         lines.append(f"{dataset}: {'; '.join(parts)}. Paired t tests over draws, Holm-corrected.")
@@ -111,10 +109,9 @@ def crossovers(rows: Sequence[Mapping[str, Any]], metric: str | None = None) -> 
     done = [found for found in rows if not found["error"]]
     for dataset in dict.fromkeys(found["dataset"] for found in done):
         own = [found for found in done if found["dataset"] == dataset]
-        figure = metric or _ranking(own)
-        sign = 1 if KNOWN[figure].higher_is_better else -1
-        runs = {budget: _figures(own, budget, figure, sign) for budget in _budgets(own)}
-        marks = {found["method"].partition(" (")[0]: marked(found) for found in own}
+        runs = _runs(own, metric)
+        # Of methods tuned otherwise too the first, as beside the baseline.
+        marks = {found["method"].partition(" (")[0]: marked(found) for found in reversed(own)}
         encoders = [marks[name] for name in ENCODERS if name in marks]
         if BASELINE not in marks or not encoders:
             continue
@@ -156,6 +153,13 @@ def _crossing(name: str, baseline: str, tests: Sequence[tuple[str, int, float, f
     where = "between them" if ahead and behind else "above" if ahead else "below"
     neither = f"{where} neither" if n_low + n_high < len(tested) else ""
     return ", ".join(filter(None, (low, high, neither)))
+
+
+def _runs(rows: Sequence[Mapping[str, Any]], metric: str | None) -> dict[int, Figures]:
+    """Return by budget what each method of a data set reached in each draw; more is better."""
+    figure = metric or _ranking(rows)
+    sign = 1 if KNOWN[figure].higher_is_better else -1
+    return {budget: _figures(rows, budget, figure, sign) for budget in _budgets(rows)}
 
 
 def _budgets(rows: Iterable[Mapping[str, Any]]) -> list[int]:
