@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 from textbench.tasks.storage.recipe import Reference, refer
 
 if TYPE_CHECKING:
-    from concurrent.futures import Executor, Future
-
     import pyarrow
 
     from textbench.tasks.storage.store import Job
@@ -24,9 +22,10 @@ BUFFER_BYTES = 2**20
 def reference(corpus: Reference, rule: Mapping[str, Any] | None, transductive: bool) -> Reference:
     """Return the vectors artifact of a corpus under a token rule (the fields of `tasks.tokens.TokenRule`).
 
-    Files: terms.json, and for train and test `<part>_ids.npy` int32, `<part>_offsets.npy` int64 and `<part>_counts.npz`
-    csr (n_documents, n_terms). Without a rule, as for a method that reads raw texts, there are no terms and nothing
-    else: what stands in the vectors' place then depends on the corpus and the protocol alone.
+    Files: terms.json, and for train and test `<part>_ids.npy` int32, `<part>_offsets.npy` int64 and those of
+    `tasks.storage.blocks.CsrFiles`, named `<part>_counts`: csr (n_documents, n_terms). Without a rule, as for a method
+    that reads raw texts, there are no terms and nothing else: what stands in the vectors' place then depends on the
+    corpus and the protocol alone.
     """
     params = {"rule": None if rule is None else dict(rule), "transductive": transductive}
     function = "leave_alone" if rule is None else "compute"
@@ -72,42 +71,31 @@ def _save(job: "Job", rule: "TokenRule", paths: "list[Path]", *, transductive: b
     for part in PARTS:
         job.save_array(f"{part}_ids", getattr(vectors, f"{part}_ids"))
         job.save_array(f"{part}_offsets", getattr(vectors, f"{part}_offsets"))
-        job.save_matrix(f"{part}_counts", getattr(vectors, f"{part}_counts"))
+        job.save_blocks(f"{part}_counts", [getattr(vectors, f"{part}_counts")])
     job.save_json("terms", vectors.terms)
 
 
 def _save_blocks(job: "Job", learned: "LearnedBlocks") -> None:
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(1) as writer:  # puts one part's counts together while the other's are counted
-        for written in [_save_part(job, learned, part, writer) for part in PARTS]:
-            written.result()
-    job.save_json("terms", learned.terms)
-
-
-def _save_part(job: "Job", learned: "LearnedBlocks", part: str, writer: "Executor") -> "Future[None]":
-    """Write a part's ids, offsets and counts, the last of these by the writer."""
     import numpy as np
 
-    from textbench.tasks.storage.blocks import ArrayFile, CsrFile
+    from textbench.tasks.storage.blocks import ArrayFile, CsrFiles
 
-    lengths, sizes = [np.zeros(1, dtype=np.int64)], [np.zeros(1, dtype=np.int64)]
-    # As scipy chooses.
-    index = np.int32 if learned.n_entries(part) <= np.iinfo(np.int32).max else np.int64
-    with (
-        ArrayFile(job.folder / f"{part}_ids.npy", np.int32) as ids,
-        CsrFile(job.folder / f"{part}_counts.npz", index) as counts,
-    ):
-        for block in learned.counted(part):
-            ids.append(block.ids)
-            counts.append(block.indices, block.data)
-            lengths.append(block.lengths)
-            sizes.append(block.sizes)
-    job.save_array(f"{part}_offsets", np.cumsum(np.concatenate(lengths)))
-    rows = np.concatenate(sizes)
-    job.zero_rows[f"{part}_counts"] = int(np.count_nonzero(rows[1:] == 0))
-    shape, indptr = (len(rows) - 1, len(learned.terms)), np.cumsum(rows).astype(index)
-    return writer.submit(counts.finish, shape, indptr)
+    for part in PARTS:
+        lengths, n_zero = [np.zeros(1, dtype=np.int64)], 0
+        # As scipy chooses.
+        index = np.int32 if learned.n_entries(part) <= np.iinfo(np.int32).max else np.int64
+        with (
+            ArrayFile(job.folder / f"{part}_ids.npy", np.int32) as ids,
+            CsrFiles(job.folder, f"{part}_counts", index, np.int32, len(learned.terms)) as counts,
+        ):
+            for block in learned.counted(part):
+                ids.append(block.ids)
+                counts.append(block.indices, block.data, block.sizes)
+                lengths.append(block.lengths)
+                n_zero += int(np.count_nonzero(block.sizes == 0))
+        job.save_array(f"{part}_offsets", np.cumsum(np.concatenate(lengths)))
+        job.zero_rows[f"{part}_counts"] = n_zero
+    job.save_json("terms", learned.terms)
 
 
 def _blocks(path: "Path") -> "Iterator[pyarrow.Array]":

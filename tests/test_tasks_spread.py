@@ -19,7 +19,7 @@ from textbench.tasks import featurize, vectorize
 from textbench.tasks.spread import lsi as spread_lsi
 from textbench.tasks.spread import spans
 from textbench.tasks.spread import vectorize as spread_vectorize
-from textbench.tasks.storage import blocks, cluster
+from textbench.tasks.storage import cluster
 from textbench.tasks.storage import store as stores
 from textbench.tasks.storage.recipe import Reference
 from textbench.tasks.storage.store import Job, Store
@@ -82,7 +82,7 @@ def write_counts(job: Job) -> None:
     for part, n in (("train", 400), ("test", 130)):
         topics = rng.dirichlet(0.2 / np.arange(1, 151) ** 0.5, size=9)
         rows = np.array([rng.multinomial(30 if i % 40 else 0, topics[i % 9]) for i in range(n)])
-        job.save_matrix(f"{part}_counts", sp.csr_matrix(rows.astype(np.int32)))
+        job.save_blocks(f"{part}_counts", [sp.csr_matrix(rows.astype(np.int32))])
 
 
 TEXTS = Reference("ingest", f"{__name__}:write_texts", {"seed": 0})
@@ -131,9 +131,10 @@ def test_blocks_of_texts_give_the_files_of_one_machine(
 
         def elsewhere(*given: Any) -> Any:
             *first, places = given
-            counted = count(*first, places._replace(ids=gone / places.ids.name))
-            own = [(path if path == places.counts else places.ids, at, a) for path, at, a in counted.pieces]
-            return counted._replace(pieces=own)
+            counted = count(*first, places._replace(files=tuple(gone / path.name for path in places.files)))
+            return counted._replace(
+                pieces=[(places.files[0].parent / path.name, at, a) for path, at, a in counted.pieces]
+            )
 
         monkeypatch.setattr(spread_vectorize, "count", elsewhere)
     spread = computed(
@@ -262,28 +263,6 @@ def test_a_span_is_read_from_the_shared_root_without_the_rest(tmp_path: Path) ->
     second = Store(tmp_path / "second", remote=shared, isolated=False)
     assert span.read(second) == span.read(first)
     assert not second.folder(TEXTS).exists()
-
-
-@pytest.mark.parametrize("index", [np.int32, np.int64])
-@pytest.mark.parametrize("shape", [(7, 5), (3, 1), (2, 4)])
-def test_entries_put_in_any_order_make_the_file_that_scipy_writes(
-    index: type, shape: tuple[int, int], tmp_path: Path
-) -> None:
-    matrix = sp.random(*shape, 0.4 if shape[0] > 2 else 0, "csr", rng=np.random.default_rng(0)).astype(bool)
-    indices, indptr = matrix.indices.astype(index), matrix.indptr.astype(index)
-    data = np.arange(matrix.nnz, dtype=np.int32)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "COPIED", 8)
-        places = blocks.CsrPlaces(tmp_path / "placed.npz", shape, matrix.nnz, np.dtype(index))
-        for start in reversed(range(0, matrix.nnz, 2)):
-            some = slice(start, start + 2)
-            blocks.put(places.path, places.data + 4 * start, data[some])
-            blocks.put(places.path, places.indices + indices.itemsize * start, indices[some])
-        places.finish(indptr)
-    expected = sp.csr_matrix(shape, dtype=np.int32)
-    expected.data, expected.indices, expected.indptr = data, indices, indptr
-    sp.save_npz(tmp_path / "whole.npz", expected, compressed=False)
-    assert places.path.read_bytes() == (tmp_path / "whole.npz").read_bytes()
 
 
 def test_rows_of_a_large_table_are_read_by_themselves(store: Store, tmp_path: Path) -> None:

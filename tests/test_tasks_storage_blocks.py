@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from textbench.tasks.storage.blocks import ArrayFile, CsrFile, write_blocks
+from textbench.tasks.storage.blocks import ArrayFile, CsrFiles, begin_array, mapped_csr, put, write_blocks
 from textbench.tasks.storage.store import Artifact
 
 
@@ -21,27 +21,29 @@ def test_an_array_has_the_bytes_that_numpy_writes(sizes: tuple[int, ...], tmp_pa
 
 
 @pytest.mark.parametrize("index", [np.int32, np.int64])
-@pytest.mark.parametrize("largest", [1, 255, 256, 65_536, 2**31 - 1])
 @pytest.mark.parametrize("shape", [(1, 1), (50, 7), (3000, 900)])
-def test_counts_have_the_bytes_that_scipy_writes(
-    shape: tuple[int, int], largest: int, index: type, tmp_path: Path
+def test_a_matrix_that_grows_has_the_arrays_of_the_whole_one(
+    shape: tuple[int, int], index: type, tmp_path: Path
 ) -> None:
-    rng = np.random.default_rng(0)
-    matrix = sp.random(*shape, density=0.1, rng=rng, format="csr", dtype=np.int32)
-    matrix.data = rng.integers(1, largest, matrix.nnz, dtype=np.int32, endpoint=True)
-    with CsrFile(tmp_path / "mine.npz", index) as file:
+    matrix = sp.random(*shape, density=0.1, rng=np.random.default_rng(0), format="csr", dtype=np.int32)
+    with CsrFiles(tmp_path, "counts", index, np.int32, shape[1]) as file:
         for rows in (slice(0, 1), slice(1, 1), slice(1, None)):
-            file.append(matrix[rows].indices, matrix[rows].data)
-    file.finish(shape, matrix.indptr.astype(index))
-    expected = sp.csr_matrix(shape, dtype=np.int32)
-    expected.data, expected.indices, expected.indptr = (
-        matrix.data,
-        matrix.indices.astype(index),
-        matrix.indptr.astype(index),
-    )
-    sp.save_npz(tmp_path / "theirs.npz", expected, compressed=False)
-    assert (tmp_path / "mine.npz").read_bytes() == (tmp_path / "theirs.npz").read_bytes()
-    np.testing.assert_array_equal(sp.load_npz(tmp_path / "mine.npz").toarray(), matrix.toarray())
+            file.append(matrix[rows].indices, matrix[rows].data, np.diff(matrix[rows].indptr))
+    assert np.load(tmp_path / "counts.indices.npy").dtype == index
+    found = mapped_csr(tmp_path, "counts")
+    assert found.shape == shape and found.dtype == np.int32 and found.has_canonical_format
+    assert not found.indices.flags.owndata and not found.data.flags.writeable
+    for name in ("data", "indices", "indptr"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(matrix, name))
+
+
+def test_values_put_in_any_order_make_the_file_that_numpy_writes(tmp_path: Path) -> None:
+    values = np.arange(21, dtype=np.int64).reshape(7, 3)
+    start = begin_array(tmp_path / "mine.npy", np.int64, 7, 3)
+    for i in reversed(range(7)):
+        put(tmp_path / "mine.npy", start + values[:i].nbytes, values[i])
+    np.save(tmp_path / "theirs.npy", values)
+    assert (tmp_path / "mine.npy").read_bytes() == (tmp_path / "theirs.npy").read_bytes()
 
 
 @pytest.mark.parametrize("kind", ["csr", "array"])

@@ -36,7 +36,7 @@ from textbench.featurizers._weights import are_many
 from textbench.tasks import featurize
 from textbench.tasks.spread.spans import Span, arrays_in
 from textbench.tasks.storage import cluster
-from textbench.tasks.storage.blocks import put, write_array_header
+from textbench.tasks.storage.blocks import begin_array, put
 
 if TYPE_CHECKING:
     from textbench.tasks.storage.store import Artifact, Job, Store
@@ -89,7 +89,7 @@ def _spread(
     weighter = lsi.WEIGHTINGS[featurizer.weighting]().fit(train)
     shared, held, n_documents = workers.spread(weighter), {}, {}
     for part in ("train", "test"):
-        rows = _rows_of(job, vectors.folder / f"{part}_counts.npz")
+        rows = _rows_of(job, vectors.folder, f"{part}_counts")
         held[part] = [
             [workers.hold(weighted, job.store, block, shared, at=i / len(rows)) for block in share]
             for i, share in enumerate(rows)
@@ -107,23 +107,27 @@ def _spread(
         featurizer.components_ = np.ascontiguousarray(V.result().T[:rank])
 
 
-def _rows_of(job: "Job", path: Path) -> list[list[StoredRows]]:
-    """Return the rows of a part's counts, in the blocks that are multiplied by themselves."""
+def _rows_of(job: "Job", folder: Path, name: str) -> list[list[StoredRows]]:
+    """Return the rows of a stored csr matrix, in the blocks that are multiplied by themselves."""
     artifact = job.inputs["vectors"]
-    with np.load(path) as arrays:
-        indptr, shape = arrays["indptr"], arrays["shape"].tolist()
-    places = [arrays_in(path)[name] for name in ("indices", "data", "indptr")]
-    dtypes = tuple(dtype.str for _, dtype in places)
+    files = [folder / f"{name}.{part}.npy" for part in ("indices", "data")]
+    mapped = [np.load(path, mmap_mode="r", allow_pickle=False) for path in files]
+    places = [(path, array.offset, array.dtype) for path, array in zip(files, mapped, strict=True)]
+    path = folder / f"{name}.npz"
+    with np.load(path, allow_pickle=False) as about:
+        indptr, (n_documents, n_terms) = about["indptr"], about["shape"].tolist()
+    places.append((path, *arrays_in(path)["indptr"]))
+    dtypes = tuple(dtype.str for *_, dtype in places)
 
     def stored(start: int, stop: int) -> StoredRows:
         entries = indptr[start].item(), indptr[stop].item()
         spans = [
-            Span.of(artifact, path, first + dtype.itemsize * a, first + dtype.itemsize * b)
-            for (first, dtype), (a, b) in zip(places, (entries, entries, (start, stop + 1)), strict=True)
+            Span.of(artifact, path, *(first + dtype.itemsize * i for i in ends))
+            for (path, first, dtype), ends in zip(places, (entries, entries, (start, stop + 1)), strict=True)
         ]
-        return StoredRows(tuple(spans), dtypes, (stop - start, shape[1]))
+        return StoredRows(tuple(spans), dtypes, (stop - start, n_terms))
 
-    return [[stored(*block) for block in share] for share in blocks_of_rows(shape[0])]
+    return [[stored(*block) for block in share] for share in blocks_of_rows(n_documents)]
 
 
 def weighted(store: "Store", rows: StoredRows, weighter: Any) -> sp.csr_matrix:
@@ -196,9 +200,7 @@ def _save(
     calls: list[Any] = []
     for part, n in n_documents.items():
         path = job.folder / f"{part}.npy"
-        with path.open("wb") as file:
-            begun = write_array_header(file, np.dtype(np.float32), n, k)
-            file.truncate(begun + 4 * k * n)
+        begun = begin_array(path, np.float32, n, k)
         for i, share in enumerate(blocks_of_rows(n)):
             turn = i / SHARES * workers.n_threads % 1  # a worker has neighbours: all begin with their first
             for weights, (start, _) in zip(held[part][i], share, strict=True):

@@ -19,7 +19,7 @@ import numpy as np
 from textbench.tasks import vectorize, vectors_of_columns
 from textbench.tasks.spread.spans import Span
 from textbench.tasks.storage import cluster
-from textbench.tasks.storage.blocks import CsrPlaces, put, write_array_header
+from textbench.tasks.storage.blocks import begin_array, put, save_rows
 from textbench.tasks.token_bytes import Vocabulary, characters
 from textbench.tasks.tokens import TokenRule, kept_terms, numbered
 
@@ -68,19 +68,9 @@ class TermsTold(NamedTuple):
 class PlacesInFiles(NamedTuple):
     """Where a task's ids, columns and counts begin, in bytes, in files that are there; `column`: dtype of columns."""
 
-    ids: Path
-    counts: Path
-    at: tuple[int, int, int]
+    files: tuple[Path, ...]
+    at: tuple[int, ...]
     column: str
-
-
-class PartBegun(NamedTuple):
-    """A part whose files are begun: its counts, the dtype of where rows begin, and the calls that fill the files."""
-
-    part: str
-    counts: CsrPlaces
-    dtype: np.dtype
-    calls: list[tuple[Any, ...]]
 
 
 class Counted(NamedTuple):
@@ -119,13 +109,14 @@ def compute(job: "Job") -> None:
             learned = [documents.part == "train" or job.params["transductive"] for documents in given]
             terms, finals = _vocabulary(told, learned, rule)
         with job.timed("counted"):
-            parts = []
+            calls = {}
             for part in vectorize.PARTS:
                 own = [i for i, documents in enumerate(given) if documents.part == part]
-                parts.append(_begin(job, part, [(held[i], told[i], finals[i]) for i in own], len(terms)))
-            found = workers.each(count, [call for begun in parts for call in begun.calls])
-            for begun in parts:  # what is left to do of one is done while the next is counted
-                _finish(job, begun, list(map(_written, itertools.islice(found, len(begun.calls)))))
+                calls[part] = _begin(job, part, [(held[i], told[i], finals[i]) for i in own], len(terms))
+            found = workers.each(count, itertools.chain.from_iterable(calls.values()))
+            for part in calls:  # what is left to do of one is done while the next is counted
+                counted = list(map(_written, itertools.islice(found, len(calls[part]))))
+                _finish(job, part, counted, len(terms))
     job.save_json("terms", terms)
 
 
@@ -229,8 +220,10 @@ def _vocabulary(
     return terms, [final[number] for number in numbers]
 
 
-def _begin(job: "Job", part: str, tasks: list[tuple[Any, TermsTold, np.ndarray]], n_terms: int) -> PartBegun:
-    """Begin a part's files, and return with them what has each task counted for its place there."""
+def _begin(
+    job: "Job", part: str, tasks: list[tuple[Any, TermsTold, np.ndarray]], n_terms: int
+) -> list[tuple[Any, ...]]:
+    """Begin a part's files, and return the calls that fill them, each of which has a task counted for its place."""
     n_ids, n_entries = (
         np.cumsum([0, *(int(counts[final >= 0].sum()) for counts, final in both)])
         for both in (
@@ -240,32 +233,26 @@ def _begin(job: "Job", part: str, tasks: list[tuple[Any, TermsTold, np.ndarray]]
     )
     # As `tasks.vectorize` chooses.
     is_long = sum(told.n_tokens for _, told, _ in tasks) > np.iinfo(np.int32).max
-    n_documents = sum(told.n_documents for _, told, _ in tasks)
-    index = np.dtype(np.int64 if is_long else np.int32)
-    counts = CsrPlaces(job.folder / f"{part}_counts.npz", (n_documents, n_terms), int(n_entries[-1]), index)
-    ids = job.folder / f"{part}_ids.npy"
-    with ids.open("wb") as file:
-        start = write_array_header(file, np.dtype(np.int32), int(n_ids[-1]))
-        file.truncate(start + 4 * int(n_ids[-1]))
-    places = [
-        PlacesInFiles(
-            ids,
-            counts.path,
-            (start + 4 * i, counts.indices + index.itemsize * j, counts.data + 4 * j),
-            index.str,
-        )
-        for i, j in zip(n_ids.tolist(), n_entries.tolist(), strict=True)
-    ]
-    calls = [(held, final, n_terms, place) for (held, _, final), place in zip(tasks, places, strict=False)]
-    return PartBegun(part, counts, index, calls)
+    columns = np.dtype(np.int64 if is_long else np.int32)
+    files, starts = [], []
+    for name, dtype, n_before in (
+        ("ids", np.dtype(np.int32), n_ids),
+        ("counts.indices", columns, n_entries),
+        ("counts.data", np.dtype(np.int32), n_entries),
+    ):
+        files.append(job.folder / f"{part}_{name}.npy")
+        begun = begin_array(files[-1], dtype, int(n_before[-1]))
+        starts.append((begun + dtype.itemsize * n_before).tolist())
+    places = [PlacesInFiles(tuple(files), at, columns.str) for at in zip(*starts, strict=True)]
+    return [(held, final, n_terms, place) for (held, _, final), place in zip(tasks, places, strict=False)]
 
 
-def _finish(job: "Job", begun: PartBegun, found: list[Counted]) -> None:
+def _finish(job: "Job", part: str, found: list[Counted], n_terms: int) -> None:
     """Write what is not the tasks' to write into a part's files."""
-    lengths, sizes = (np.concatenate([[0], *(one[i] for one in found)]) for i in range(2))
-    job.save_array(f"{begun.part}_offsets", np.cumsum(lengths))
-    job.zero_rows[f"{begun.part}_counts"] = int(np.count_nonzero(sizes[1:] == 0))
-    begun.counts.finish(np.cumsum(sizes).astype(begun.dtype))
+    lengths, sizes = (np.concatenate([one[i] for one in found]) for i in range(2))
+    job.save_array(f"{part}_offsets", np.concatenate([[0], np.cumsum(lengths)]))
+    job.zero_rows[f"{part}_counts"] = int(np.count_nonzero(sizes == 0))
+    save_rows(job.folder, f"{part}_counts", sizes, n_terms)
 
 
 def _written(counted: Counted) -> Counted:
@@ -283,25 +270,20 @@ def count(done: ReadDocuments, final: np.ndarray, n_terms: int, places: PlacesIn
     """
     of_token = [np.append(np.append(final, np.int32(-1))[done.of_token], np.int32(-1))]
     tally = vectors_of_columns.Tally.of(n_terms)
-    is_here = places.ids.exists() and places.counts.exists()
-    at_ids, at_indices, at_data = places.at
+    is_here = all(path.exists() for path in places.files)
+    starts = list(places.at)
     lengths, sizes = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
     pieces: list[tuple[Path, int, np.ndarray]] = []
     for block in done.blocks:
         ids, length = vectors_of_columns.terms_of(block, of_token)
         indices, data, size = vectors_of_columns.count_columns(ids[None], length, tally)
         indices = indices.astype(places.column, copy=False)
-        made = [
-            (places.ids, at_ids, ids),
-            (places.counts, at_indices, indices),
-            (places.counts, at_data, data),
-        ]
-        if is_here:
-            for path, at, array in made:
-                put(path, at, array)
-        else:
-            pieces += made
-        at_ids, at_indices, at_data = (at + array.nbytes for _, at, array in made)
+        for i, array in enumerate((ids, indices, data)):
+            if is_here:
+                put(places.files[i], starts[i], array)
+            else:
+                pieces.append((places.files[i], starts[i], array))
+            starts[i] += array.nbytes
         lengths.append(length)
         sizes.append(size)
     return Counted(np.concatenate(lengths), np.concatenate(sizes), pieces)

@@ -43,6 +43,7 @@ OWN = "method_"  # how the names of modules begin that are the user's files
 APART = frozenset(
     {
         "textbench.tasks.storage.store",
+        "textbench.tasks.storage.blocks",
         "textbench.tasks.storage.cluster",
         "textbench.tasks.storage.remote",
         "textbench.tasks.storage.files",

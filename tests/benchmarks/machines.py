@@ -141,7 +141,7 @@ def write_counts(job: Job) -> None:
     counts = counted(short_words(job.params["n"], 0, n_words, 4)[0], N_TERMS)
     n = round(0.7 * counts.shape[0])
     for part, rows in (("train", counts[:n]), ("test", counts[n:])):
-        job.save_matrix(f"{part}_counts", rows)
+        job.save_blocks(f"{part}_counts", [rows])
         job.save_array(f"{part}_offsets", n_words * np.arange(rows.shape[0] + 1))
     job.save_json("terms", [str(term) for term in range(N_TERMS)])
 
