@@ -112,3 +112,68 @@ def test_a_forecast_is_about_what_is_used(name: str, params: dict[str, Any]) -> 
     used = tracemalloc.get_traced_memory()[1] / 1e6
     tracemalloc.stop()
     assert used / 3 < module.megabytes(module.build(**params), 6000, 40) < 3 * used
+
+
+GREEDY = '''"""A method that takes a megabyte and some milliseconds a document.
+
+Source: none.
+"""
+import time
+
+import numpy as np
+
+from textbench.featurizers.counts import Counts
+
+INPUT = "counts"
+SEARCH_SPACE = {}
+
+
+class Greedy(Counts):
+    def fit(self, X, y=None):
+        time.sleep(0.004 * X.shape[0])
+        np.ones(125_000 * X.shape[0]).sum()
+        return super().fit(X)
+
+
+def build(**params):
+    return Greedy(**params)
+'''
+
+
+@pytest.fixture
+def many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Documents that are many, and samples of which are small."""
+    monkeypatch.setattr(room, "MANY", 600)
+    monkeypatch.setattr(room, "SAMPLES", (50, 200))
+    rows = [f"w{i % 7} w{i % 5},{'ab'[i % 2]}\n" for i in range(1000)]
+    return {"path": str(write(tmp_path, "many.csv", "text,label\n" + "".join(rows)))}
+
+
+def test_what_a_method_does_not_say_is_told_by_samples(many: dict[str, str], tmp_path: Path) -> None:
+    (method := tmp_path / "greedy.py").write_text(GREEDY)
+    cells = plan(BenchmarkRequest([], [str(method), "tfidf", "nb"], own=many))
+    said: list[str] = []
+    require_data(tmp_path, cells, say=said.append)
+    store = Store(tmp_path / "store")
+    assert not any(store.has(cell.references[stage]) for cell in cells for stage in ("tune", "evaluate"))
+    assert [line.partition(":")[0] for line in said] == ["greedy", "tfidf", "nb"]
+    assert all("for the 700 training documents of many, by samples of them" in line for line in said)
+    found = [room.by_samples(store, cell, 700) for cell in cells]
+    assert [list(stages) for stages in found] == [["featurize"], ["featurize"], ["tune", "evaluate"]]
+    seconds, used = found[0]["featurize"]
+    assert 0.9 * 2.8 < seconds < 60 and 700 < used < 1800
+    assert found[1]["featurize"][1] < 700
+    for limits, what in (((0.5 * used, None), "MB"), ((None, 0.5 * 2.8), "minutes")):
+        with pytest.raises(InputError, match=f"greedy would need about .* {what}.* choose fewer documents"):
+            require_data(tmp_path, cells, say=said.append, memory_limit=limits[0], time_limit=limits[1])
+
+
+def test_what_is_there_or_small_is_not_tried(many: dict[str, str], tmp_path: Path) -> None:
+    (cell,) = plan(BenchmarkRequest([], ["tfidf"], own=many))
+    store = Store(tmp_path / "store")
+    for stage in ("ingest", "featurize"):
+        store.ensure(cell.references[stage])
+    said: list[str] = []
+    require_data(tmp_path, [cell], say=said.append)
+    assert not said
+    assert not (store.root / "sample").exists()

@@ -80,7 +80,7 @@ def require_data(
             validation.get("metric"), cell.dataset, several_labels=read_targets(found, "train").ndim == 2
         )
         check_validation(validation, cell.dataset, found)
-    require_room(store, missing, memory_limit, time_limit)
+    require_room(store, missing, memory_limit, time_limit, say)
 
 
 def _require_file(store: Store, cell: Cell, say: Callable[[str], None]) -> None:

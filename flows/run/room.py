@@ -1,12 +1,16 @@
 """Room: what methods need in memory and time, said before anything is computed where that is more than there is."""
 
+import logging
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from textbench.flows.plan.base_cell import feature_stages
 from textbench.flows.plan.cell import Cell
 from textbench.tasks import InputError, catalogue, featurize, joined, word_vectors
 from textbench.tasks.corpus import identity
+from textbench.tasks.derived import sample
 from textbench.tasks.storage.recipe import Reference
 from textbench.tasks.storage.store import Store
 
@@ -17,17 +21,27 @@ COPIED = 4.5
 LONGEST = 86_400.0  # seconds of a stage, where no limit is given
 FEW = 20_000  # training documents that are quick by any method: nothing is timed
 TIMED = 50  # texts by which seconds are told
+MANY = 200_000  # training documents: with more, a method that forecasts nothing itself is tried on samples of them
+SAMPLES = 2_000, 8_000
+
+log = logging.getLogger("textbench.run")
 
 
 def require_room(
-    store: Store, cells: Sequence[Cell], memory_limit: float | None, time_limit: float | None = None
+    store: Store,
+    cells: Sequence[Cell],
+    memory_limit: float | None,
+    time_limit: float | None = None,
+    say: Callable[[str], None] = log.warning,
 ) -> None:
-    """Refuse methods whose own forecast, `megabytes` or `seconds`, is above what there is.
+    """Refuse methods that would need more than there is.
 
     That is of memory the limit, in megabytes, or SHARE of the machine's, and of time the limit of a stage, in seconds,
-    or LONGEST. Data that is not stored here is not known, and refuses nothing. Of parameters that are searched the
-    default counts. Raises InputError naming the method, the data, what it would need, what there is, and for memory the
-    largest setting of each parameter that would fit.
+    or LONGEST. What a method needs it says itself, `megabytes` and `seconds`; of others that grows no faster than
+    documents, and with more than MANY of them it is measured on samples (`by_samples`), which `say` is told. Data that
+    is not stored here is not known, and refuses nothing. Of parameters that are searched the default counts. Raises
+    InputError naming the method, the data, what it would need, what there is, and where the method says what it needs
+    of memory the largest setting of each parameter that would fit.
     """
     import psutil
 
@@ -35,11 +49,8 @@ def require_room(
     for cell in {(cell.references["ingest"].key, cell.method): cell for cell in cells}.values():
         corpus, asked = cell.references["ingest"], cell.references["tune"].params
         method, params = asked["method"], asked.get("fixed") or {}
-        is_slow = "seconds" in catalogue.method(method).bound
-        if not (is_slow or megabytes(method, params, 1)) or not store.has(corpus):
-            continue
-        known = identity(store.open(corpus))
-        if known is None:
+        known = identity(store.open(corpus)) if store.has(corpus) else None
+        if known is None or catalogue.method(method).is_ensemble:
             continue
         is_copied = asked["probe"] != "linear-svm" and not catalogue.method(method).is_join
         n, copies = known["n_train"], COPIED if is_copied else 1.0
@@ -50,8 +61,75 @@ def require_room(
                 f"{cell.method} would need about {needed:,.0f} MB for the {n:,} training documents of {cell.dataset}, "
                 f"and has {there_is:,.0f}: choose {fitting}"
             )
-        if is_slow and n > FEW:
-            _require_time(store, cell, known, time_limit or LONGEST)
+        if "seconds" in catalogue.method(method).bound:
+            if n > FEW:
+                _require_time(store, cell, known, time_limit or LONGEST)
+        elif n > MANY and not needed:
+            _require_by_samples(store, cell, n, there_is, time_limit or LONGEST, say)
+
+
+def _require_by_samples(
+    store: Store, cell: Cell, n: int, megabytes: float, seconds: float, say: Callable[[str], None]
+) -> None:
+    """Refuse a method of whose stages one would take more memory or seconds than there are, by samples."""
+    of_stages = by_samples(store, cell, n)
+    if not of_stages:
+        return
+    long, large = (max(figures) for figures in zip(*of_stages.values(), strict=True))
+    needs = f"about {large:,.0f} MB and {long / 60:,.0f} minutes"
+    if large > megabytes or long > seconds:
+        raise InputError(
+            f"{cell.method} would need {needs} for the {n:,} training documents of {cell.dataset}, and has "
+            f"{megabytes:,.0f} MB and {seconds / 60:,.0f} minutes for a stage: choose fewer documents or a longer "
+            "--time-limit"
+        )
+    say(f"{cell.method}: {needs} for the {n:,} training documents of {cell.dataset}, by samples of them")
+
+
+def by_samples(store: Store, cell: Cell, n: int) -> dict[str, tuple[float, float]]:
+    """Return the seconds and megabytes that each stage of a cell's features would take of n training documents.
+
+    Of a classifier, which has no features, its tuning and training. Samples are stored, and what is grows evenly from
+    one to the next. Nothing is known of features that are there, or vectors that are paid for or read from a file.
+    """
+    spent = [_spent(store, cell, min(n, size)) for size in SAMPLES]
+    first, second = SAMPLES
+
+    def at_all(small: float, large: float) -> float:
+        return large + max(large - small, 0.0) * (n - second) / (second - first)
+
+    return {
+        stage: (at_all(spent[0][stage][0], seconds), at_all(spent[0][stage][1], megabytes))
+        for stage, (seconds, megabytes) in spent[1].items()
+    }
+
+
+def _spent(store: Store, cell: Cell, n: int) -> dict[str, tuple[float, float]]:
+    """Return the seconds and the peak in megabytes of each stage that makes a cell's features of a sample."""
+    corpus, asked = cell.references["ingest"], cell.references["tune"].params
+    method, fixed = asked["method"], asked.get("fixed") or {}
+    entry = catalogue.method(method)
+    some = sample.reference(corpus, n)
+    if entry.is_file:
+        return {}
+    if entry.is_classifier:
+        stages = {stage: cell.references[stage] for stage in ("tune", "evaluate")}
+    else:
+        stages = feature_stages(
+            featurize.reference(cell.references["vectorize"], method, fixed, cell.seed, asked.get("labels"))
+        )
+    if asked.get("labels") or "text_vectors" in stages or store.has(list(stages.values())[-1]):
+        return {}
+    metas = {stage: store.ensure(_of_sample(reference, corpus, some)) for stage, reference in stages.items()}
+    return {stage: (meta["seconds"], meta["peak_mb"]) for stage, meta in metas.items()}
+
+
+def _of_sample(reference: Reference, corpus: Reference, some: Reference) -> Reference:
+    """Return what is made of a sample as the reference is of the corpus."""
+    if reference.key == corpus.key:
+        return some
+    inputs = {name: _of_sample(one, corpus, some) for name, one in reference.inputs.items()}
+    return replace(reference, inputs=inputs)
 
 
 def _require_time(store: Store, cell: Cell, known: Mapping[str, Any], there_is: float) -> None:
