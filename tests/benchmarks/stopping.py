@@ -50,9 +50,10 @@ def main() -> None:
         for engine in ("local", "dask"):
             process = start_cold(_command(path, engine), Path(place) / engine)
             errors = process.communicate(timeout=3600)[1]
-            n_left = len(unfinished_in(Path(place) / engine))
+            home = Path(place) / engine
+            left = [*(home / "store" / "tmp").glob("*"), *unfinished_in(home / "mlflow.db")]
             print(
-                f"{engine}: let go, it ends with exit code {process.returncode}; {n_left} unfinished files are left"
+                f"{engine}: let go, it ends with exit code {process.returncode}; half-written or open: {len(left)}"
             )
             if process.returncode:
                 print(errors[-2000:])

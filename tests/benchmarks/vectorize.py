@@ -9,7 +9,9 @@ another mean, `TEXTBENCH_VECTORIZE_PAIRS=1` counts pairs of words too (in ten do
 `TEXTBENCH_VECTORIZE_THEIRS` of how many documents scikit-learn's seconds are taken (100000), which are then multiplied.
 
 Of each size, in a process of its own: seconds, CPU seconds and peak MB of our files of ids and counts, by the rule
-`words`, and of the weights of TF-IDF from these; the bytes of text a second and core; the exponent to the next size.
+`words`, and of the weights of TF-IDF from these; the bytes of text a second and core; the exponents from the first size
+and from the one before. Peaks are of all that is in memory up to then, and of it without files that are mapped, which
+the system takes back when others need it.
 """
 
 import contextlib
@@ -29,6 +31,7 @@ import pyarrow as pa
 import pyarrow.parquet
 from numba import njit
 
+from tests.benchmarks._memory import own_peak
 from tests.commands import PROJECT
 from textbench.tasks.storage.isolate import peak_mb
 from textbench.tasks.token_bytes import characters
@@ -46,9 +49,9 @@ ALONE = "(Parquet alone)"  # part of another step
 
 
 class Spent(NamedTuple):
-    """Seconds and CPU seconds of each step, peak MB at the end of it, and what there is: documents, terms, entries."""
+    """Seconds, CPU seconds and both peaks in MB of each step, and what there is: documents, terms, entries."""
 
-    steps: dict[str, tuple[float, float, float]]
+    steps: dict[str, tuple[float, float, float, float]]
     sizes: dict[str, int]
 
     @property
@@ -58,7 +61,7 @@ class Spent(NamedTuple):
 
 def main() -> None:
     """Print the figures of every size and the exponents from each to the next."""
-    before: tuple[int, Spent] | None = None
+    before: list[tuple[int, Spent]] = []
     for n in SIZES:
         with tempfile.TemporaryDirectory() as place:
             folder = Path(place)
@@ -72,10 +75,10 @@ def main() -> None:
             of = "" if m == n else f", of {m:,} documents, times {n / m:g}"
             _print(f"scikit-learn{of}", theirs, n_bytes)
             print(f"scikit-learn takes {theirs.seconds / ours.seconds:.1f} times our seconds")
-        if before:
-            exponent = np.log(ours.seconds / before[1].seconds) / np.log(n / before[0])
-            print(f"exponent of our seconds from {before[0]:,}: {exponent:.2f}")
-        before = n, ours
+        for fewer, spent in dict([*before[:1], *before[-1:]]).items():
+            exponent = np.log(ours.seconds / spent.seconds) / np.log(n / fewer)
+            print(f"exponent of our seconds from {fewer:,}: {exponent:.2f}")
+        before.append((n, ours))
 
 
 def _run(which: str, folder: Path, *given: float) -> Spent:
@@ -88,12 +91,14 @@ def _run(which: str, folder: Path, *given: float) -> Spent:
 
 
 def _print(name: str, spent: Spent, n_bytes: int) -> None:
+    *_, peaks, own = zip(*spent.steps.values(), strict=True)
     print(
-        f"{name}: {spent.seconds:.1f} s, peak {max(peak for *_, peak in spent.steps.values()):,.0f} MB, {spent.sizes}"
+        f"{name}: {spent.seconds:.1f} s, peak {max(peaks):,.0f} MB, unmapped {max(own):,.0f} MB, {spent.sizes}"
     )
-    for step, (seconds, cpu, peak) in spent.steps.items():
+    for step, (seconds, cpu, peak, unmapped) in spent.steps.items():
         print(
-            f"  {step:34s} {seconds:7.2f} s {cpu:7.2f} CPU s {peak:8,.0f} MB {n_bytes / 1e6 / cpu:7.0f} MB/CPU s"
+            f"  {step:34s} {seconds:7.2f} s {cpu:7.2f} CPU s {peak:8,.0f} MB {unmapped:8,.0f} MB unmapped "
+            f"{n_bytes / 1e6 / cpu:7.0f} MB/CPU s"
         )
 
 
@@ -101,13 +106,15 @@ class Steps:
     """Steps of a process that are timed, each with the peak of memory up to its end."""
 
     def __init__(self) -> None:
-        self.spent: dict[str, tuple[float, float, float]] = {}
+        self.spent: dict[str, tuple[float, float, float, float]] = {}
 
     @contextlib.contextmanager
     def step(self, name: str, times: float = 1) -> Iterator[None]:
         wall, cpu = perf_counter(), process_time()
-        yield
-        self.spent[name] = (perf_counter() - wall) * times, (process_time() - cpu) * times, peak_mb()
+        with own_peak() as most:
+            yield
+        spent = (perf_counter() - wall) * times, (process_time() - cpu) * times
+        self.spent[name] = *spent, peak_mb(), most[0]
 
     def show(self, **sizes: int) -> None:
         print(json.dumps({"steps": self.spent, "sizes": sizes}))
