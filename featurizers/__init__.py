@@ -49,7 +49,8 @@ It may also hold
 
 `transform` returns a csr matrix or a C-contiguous array, float32, (n_documents, n_features), always finite:
 an empty document (a row of zeros) and a term no training document has (a column of zeros) are ordinary input.
-X is never modified. Scale is left as the method defines it, for the classifiers bring features to one scale.
+X is never modified: counts may be read-only. Scale is left as the method defines it, for the classifiers bring features
+to one scale.
 
 `to_arrays()` returns a flat dictionary of arrays and JSON values, constructor parameters and learned state
 under their own names; `from_arrays(arrays)` returns the transformer it came from, which transforms to the

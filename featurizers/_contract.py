@@ -109,7 +109,9 @@ class Subject:
         if not self.reads_counts:
             return ids
         rows = [np.bincount(document, minlength=N_TERMS) for document in ids]
-        return sp.csr_matrix(np.array(rows, dtype=np.int32).reshape(len(rows), N_TERMS))
+        counts = sp.csr_matrix(np.array(rows, dtype=np.int32).reshape(len(rows), N_TERMS))
+        counts.data.flags.writeable = counts.indices.flags.writeable = False  # as a run's are
+        return counts
 
     @functools.cached_property
     def accepted(self) -> set[str]:

@@ -82,7 +82,7 @@ def _save_blocks(job: "Job", learned: "LearnedBlocks") -> None:
 
     for part in PARTS:
         lengths, n_zero = [np.zeros(1, dtype=np.int64)], 0
-        # As scipy chooses.
+        # As scipy chooses, for as many entries as there can be.
         index = np.int32 if learned.n_entries(part) <= np.iinfo(np.int32).max else np.int64
         with (
             ArrayFile(job.folder / f"{part}_ids.npy", np.int32) as ids,

@@ -39,7 +39,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 PACKAGE = "textbench"  # the name under which the project is imported
 ROOMS = ("flows", "tasks", "featurizers", "evaluation")  # its folders
 OWN = "method_"  # how the names of modules begin that are the user's files
-# These find, move, measure and name content; they do not shape it.
+# These find, move, measure and name content, and write it as it is: files of an older layout must stay readable.
 APART = frozenset(
     {
         "textbench.tasks.storage.store",
