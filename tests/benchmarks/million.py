@@ -4,7 +4,8 @@
 test. Of each size: the command `textbench run --data FILE -m tfidf` in a new folder, CPU seconds and peak MB of every
 stage (`ingest` runs in the command's own process; trials are part of tuning; the final fit, `train`, and retrieval by
 example are not counted as `evaluate`, and samples of the documents are `forecast`), wall-clock seconds of the whole;
-and scikit-learn's in a process of its own: pandas' CSV, TfidfVectorizer, one LinearSVC at the C that was chosen, accuracy.
+and scikit-learn's in a process of its own: pandas' CSV, TfidfVectorizer, one LinearSVC at the C that was chosen,
+accuracy.
 Then, from one size to the next, the exponent by which CPU seconds grow: 1 is linear. The command's default is three
 seeds; `TEXTBENCH_MILLION_SEEDS` says another number. `TEXTBENCH_MILLION_METHOD` names a method in TF-IDF's place, such
 as `dcot` or `scdv(word_vectors__trainer="shared")`, which scikit-learn does not have.
