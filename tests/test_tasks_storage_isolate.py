@@ -1,5 +1,6 @@
 """Isolation: what crosses between the processes, how a child can end, and that none outlives its parent."""
 
+import contextlib
 import errno
 import json
 import multiprocessing
@@ -307,3 +308,31 @@ def test_a_command_that_is_stopped_leaves_no_semaphores(number: int) -> None:
     )
     assert ended.returncode == 128 + number
     assert ended.stderr == "textbench: stopped; the same command goes on where this one was\n"
+
+
+FAMILY = """
+import subprocess, sys
+from textbench.tasks.storage import isolate
+SLEEP = "import time; time.sleep(60)"
+PARENT = f"import subprocess, sys; print(subprocess.Popen([sys.executable, '-c', {SLEEP!r}]).pid, flush=True); {SLEEP}"
+child = subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True)
+grandchild = int(child.stdout.readline())
+away = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
+service = subprocess.Popen([sys.executable, "-c", SLEEP], **away)
+isolate.end_children()
+print(child.wait(), grandchild, service.pid)
+"""
+
+
+def test_children_and_theirs_end_at_once_and_services_go_on() -> None:
+    import psutil
+
+    command = [sys.executable, "-c", FAMILY]
+    said = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True, timeout=60).stdout
+    code, grandchild, service = map(int, said.split())
+    assert code == -signal.SIGKILL
+    with contextlib.suppress(psutil.NoSuchProcess):
+        psutil.Process(grandchild).wait(timeout=30)
+    living = psutil.Process(service)
+    assert living.status() != psutil.STATUS_ZOMBIE
+    living.kill()

@@ -11,6 +11,7 @@ import functools
 import importlib
 import json
 import multiprocessing
+import multiprocessing.resource_tracker
 import multiprocessing.synchronize
 import multiprocessing.util
 import os
@@ -234,14 +235,18 @@ def _die_with_parent() -> None:
 
 
 def end_children() -> None:
-    """End the computations that this process has begun, at once: they die with the server that started them.
+    """End what this process has started, and what that has, at once, but for services, which have their own sessions.
 
-    To be called before `os._exit`; by itself the server takes seconds to see that nobody needs it.
+    To be called before `os._exit`; by themselves computations, and workers of a local Dask cluster, take seconds to see
+    that nobody needs them. Python's tracker of semaphores ends itself, once they are unlinked.
     """
-    server: Any = forkserver._forkserver
-    if server._forkserver_pid is not None:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(server._forkserver_pid, signal.SIGKILL)
+    import psutil
+
+    tracker: Any = multiprocessing.resource_tracker._resource_tracker
+    for one in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error, OSError):
+            if one.pid != tracker._pid and os.getsid(one.pid) == os.getsid(0):
+                one.kill()
 
 
 def unlink_semaphores() -> None:
