@@ -144,7 +144,7 @@ def build(**params):
 def many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """Documents that are many, and samples of which are small."""
     monkeypatch.setattr(room, "MANY", 600)
-    monkeypatch.setattr(room, "SAMPLES", (50, 200))
+    monkeypatch.setattr(room, "SAMPLES", (50, 100, 300))
     rows = [f"w{i % 7} w{i % 5},{'ab'[i % 2]}\n" for i in range(1000)]
     return {"path": str(write(tmp_path, "many.csv", "text,label\n" + "".join(rows)))}
 
@@ -157,13 +157,13 @@ def test_what_a_method_does_not_say_is_told_by_samples(many: dict[str, str], tmp
     store = Store(tmp_path / "store")
     assert not any(store.has(cell.references[stage]) for cell in cells for stage in ("tune", "evaluate"))
     assert [line.partition(":")[0] for line in said] == ["greedy", "tfidf", "nb"]
-    assert all("for the 700 training documents of many, by samples of them" in line for line in said)
+    assert all("for the 700 training documents of many, by samples" in line for line in said)
     found = [room.by_samples(store, cell, 700) for cell in cells]
     assert [list(stages) for stages in found] == [["featurize"], ["featurize"], ["tune", "evaluate"]]
     seconds, used = found[0]["featurize"]
     assert 0.9 * 2.8 < seconds < 60 and 700 < used < 1800
     assert found[1]["featurize"][1] < 700
-    for limits, what in (((0.5 * used, None), "MB"), ((None, 0.5 * 2.8), "minutes")):
+    for limits, what in (((0.5 * used, None), "MB"), ((None, 0.5 * 2.8), "seconds")):
         with pytest.raises(InputError, match=f"greedy would need about .* {what}.* choose fewer documents"):
             require_data(tmp_path, cells, say=said.append, memory_limit=limits[0], time_limit=limits[1])
 
@@ -177,3 +177,16 @@ def test_what_is_there_or_small_is_not_tried(many: dict[str, str], tmp_path: Pat
     require_data(tmp_path, [cell], say=said.append)
     assert not said
     assert not (store.root / "sample").exists()
+
+
+def test_a_third_sample_is_left_out_where_it_takes_long(
+    many: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (method := tmp_path / "greedy.py").write_text(GREEDY)
+    (cell,) = plan(BenchmarkRequest([], [str(method)], own=many))
+    store = Store(tmp_path / "store")
+    store.ensure(cell.references["ingest"])
+    for patience, n in ((0.1, 2), (60.0, 3)):
+        monkeypatch.setattr(room, "PATIENCE", patience)
+        room.by_samples(store, cell, 700)
+        assert len(list((store.root / "sample").glob("[!.]*"))) == n

@@ -4,7 +4,7 @@ import logging
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from textbench.flows.plan.base_cell import feature_stages
 from textbench.flows.plan.cell import Cell
@@ -22,7 +22,8 @@ LONGEST = 86_400.0  # seconds of a stage, where no limit is given
 FEW = 20_000  # training documents that are quick by any method: nothing is timed
 TIMED = 50  # texts by which seconds are told
 MANY = 200_000  # training documents: with more, a method that forecasts nothing itself is tried on samples of them
-SAMPLES = 2_000, 8_000
+SAMPLES = 2_000, 8_000, 32_000
+PATIENCE = 300.0  # seconds that a third sample may take, which tells more of memory
 
 log = logging.getLogger("textbench.run")
 
@@ -65,63 +66,80 @@ def require_room(
             if n > FEW:
                 _require_time(store, cell, known, time_limit or LONGEST)
         elif n > MANY and not needed:
-            _require_by_samples(store, cell, n, there_is, time_limit or LONGEST, say)
+            _require_by_samples(store, cell, n, Needs(time_limit or LONGEST, there_is), say)
+
+
+class Needs(NamedTuple):
+    """What a stage takes: seconds, and megabytes at most."""
+
+    seconds: float
+    megabytes: float
 
 
 def _require_by_samples(
-    store: Store, cell: Cell, n: int, megabytes: float, seconds: float, say: Callable[[str], None]
+    store: Store, cell: Cell, n: int, there_is: Needs, say: Callable[[str], None]
 ) -> None:
-    """Refuse a method of whose stages one would take more memory or seconds than there are, by samples."""
-    of_stages = by_samples(store, cell, n)
+    """Refuse a method of whose stages one would take more seconds or memory than there are, by samples."""
+    of_stages = by_samples(store, cell, n).values()
     if not of_stages:
         return
-    long, large = (max(figures) for figures in zip(*of_stages.values(), strict=True))
-    needs = f"about {large:,.0f} MB and {long / 60:,.0f} minutes"
-    if large > megabytes or long > seconds:
+    needed = Needs(*map(max, zip(*of_stages, strict=True)))
+    if needed.seconds > there_is.seconds or needed.megabytes > there_is.megabytes:
         raise InputError(
-            f"{cell.method} would need {needs} for the {n:,} training documents of {cell.dataset}, and has "
-            f"{megabytes:,.0f} MB and {seconds / 60:,.0f} minutes for a stage: choose fewer documents or a longer "
-            "--time-limit"
+            f"{cell.method} would need about {_said(needed)} for the {n:,} training documents of {cell.dataset}, and has "
+            f"{_said(there_is)} for a stage: choose fewer documents or a longer --time-limit"
         )
-    say(f"{cell.method}: {needs} for the {n:,} training documents of {cell.dataset}, by samples of them")
+    say(
+        f"{cell.method}: about {_said(needed)} for the {n:,} training documents of {cell.dataset}, by samples"
+    )
 
 
-def by_samples(store: Store, cell: Cell, n: int) -> dict[str, tuple[float, float]]:
-    """Return the seconds and megabytes that each stage of a cell's features would take of n training documents.
+def _said(needs: Needs) -> str:
+    time = f"{needs.seconds:,.0f} seconds" if needs.seconds < 120 else f"{needs.seconds / 60:,.0f} minutes"
+    return f"{needs.megabytes:,.0f} MB and {time}"
+
+
+def by_samples(store: Store, cell: Cell, n: int) -> dict[str, Needs]:
+    """Return what each stage of a cell's features would take of n training documents.
 
     Of a classifier, which has no features, its tuning and training. Samples are stored, and what is grows evenly from
     one to the next. Nothing is known of features that are there, or vectors that are paid for or read from a file.
     """
-    spent = [_spent(store, cell, min(n, size)) for size in SAMPLES]
-    first, second = SAMPLES
-
-    def at_all(small: float, large: float) -> float:
-        return large + max(large - small, 0.0) * (n - second) / (second - first)
-
-    return {
-        stage: (at_all(spent[0][stage][0], seconds), at_all(spent[0][stage][1], megabytes))
-        for stage, (seconds, megabytes) in spent[1].items()
-    }
+    few, many, most = SAMPLES
+    small, large = _spent(store, cell, few), _spent(store, cell, many)
+    if sum(needs.seconds for needs in _grown(few, small, many, large, most).values()) <= PATIENCE:
+        few, small, many, large = many, large, most, _spent(store, cell, most)
+    return _grown(few, small, many, large, n)
 
 
-def _spent(store: Store, cell: Cell, n: int) -> dict[str, tuple[float, float]]:
-    """Return the seconds and the peak in megabytes of each stage that makes a cell's features of a sample."""
+def _grown(
+    few: int, small: Mapping[str, Needs], many: int, large: Mapping[str, Needs], n: int
+) -> dict[str, Needs]:
+    """Return what n documents would take, by what few and many take."""
+    share = (n - many) / (many - few)
+
+    def at(then: float, now: float) -> float:
+        return now + max(now - then, 0.0) * share
+
+    return {stage: Needs(*map(at, small[stage], large[stage])) for stage in large}
+
+
+def _spent(store: Store, cell: Cell, n: int) -> dict[str, Needs]:
+    """Return what each stage takes that makes a cell's features of a sample."""
     corpus, asked = cell.references["ingest"], cell.references["tune"].params
     method, fixed = asked["method"], asked.get("fixed") or {}
     entry = catalogue.method(method)
-    some = sample.reference(corpus, n)
     if entry.is_file:
         return {}
     if entry.is_classifier:
         stages = {stage: cell.references[stage] for stage in ("tune", "evaluate")}
     else:
-        stages = feature_stages(
-            featurize.reference(cell.references["vectorize"], method, fixed, cell.seed, asked.get("labels"))
-        )
+        stages = feature_stages(featurize.reference(cell.references["vectorize"], method, fixed, cell.seed))
     if asked.get("labels") or "text_vectors" in stages or store.has(list(stages.values())[-1]):
         return {}
+    some = sample.reference(corpus, n)
     metas = {stage: store.ensure(_of_sample(reference, corpus, some)) for stage, reference in stages.items()}
-    return {stage: (meta["seconds"], meta["peak_mb"]) for stage, meta in metas.items()}
+    return {stage: Needs(meta["seconds"], meta["peak_mb"]) for stage, meta in metas.items()}
 
 
 def _of_sample(reference: Reference, corpus: Reference, some: Reference) -> Reference:

@@ -37,7 +37,7 @@ def main() -> None:
         path, homes = Path(place) / "documents.csv", dict[str, Path]()
         write_documents(path, SIZE)
         for i in range(TIMES):
-            name, engine = list(SIGNALS)[i % 2], ("local", "dask")[i // 2 % 2]
+            name, engine = list(SIGNALS)[i % 2], ("threads", "dask")[i // 2 % 2]
             home = homes[engine] = Path(place) / str(i)
             seconds = _stopped(path, home, engine, SIGNALS[name], after := rng.uniform(2, LONGEST))
             most[f"{name}, {engine}"] = max(most[f"{name}, {engine}"], seconds)
