@@ -138,6 +138,9 @@ def _spent(store: Store, cell: Cell, n: int) -> dict[str, Needs]:
     if asked.get("labels") or "text_vectors" in stages or store.has(list(stages.values())[-1]):
         return {}
     some = sample.reference(corpus, n)
+    # What a stage reads is made before it, and not by its process.
+    for reference in (some, _of_sample(cell.references["vectorize"], corpus, some)):
+        store.ensure(reference)
     metas = {stage: store.ensure(_of_sample(reference, corpus, some)) for stage, reference in stages.items()}
     return {stage: Needs(meta["seconds"], meta["peak_mb"]) for stage, meta in metas.items()}
 

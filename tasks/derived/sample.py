@@ -1,6 +1,6 @@
 """Sample: a corpus of some documents of another, evenly apart, by which is told what all of them would take."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from textbench.tasks.storage.recipe import Reference, refer
 
@@ -21,20 +21,16 @@ def compute(job: "Job") -> None:
     """Write the documents."""
     import numpy as np
 
-    from textbench.tasks.corpus import Corpus, read_corpus, write_corpus
+    from textbench.tasks.corpus import Corpus, read_targets, write_corpus
 
-    whole, n = read_corpus(job.open("corpus")), job.params["n"]
-    train, test = (
-        np.linspace(0, len(texts) - 1, min(n, len(texts))).astype(np.int64)
-        for texts in (whole.train_texts, whole.test_texts)
-    )
-    corpus = Corpus(
-        train_texts=[whole.train_texts[i] for i in train],
-        train_targets=whole.train_targets[train],
-        test_texts=[whole.test_texts[i] for i in test],
-        test_targets=whole.test_targets[test],
-        target_names=whole.target_names,
-        name=whole.name,
-        notes=f"{whole.notes} {len(train)} training documents and {len(test)} test documents, evenly apart.",
-    )
-    write_corpus(job, corpus, {})
+    whole, n = job.open("corpus"), job.params["n"]
+    about = whole.json("corpus")
+
+    def some(part: str) -> tuple[Any, Any]:
+        texts, targets = whole.table(part, ["text"])["text"], read_targets(whole, part)
+        rows = np.linspace(0, len(texts) - 1, min(n, len(texts))).astype(np.int64)
+        return texts.take(rows), targets[rows]
+
+    train, test = map(some, ("train", "test"))
+    notes = f"{about['notes']} {len(train[0])} training documents and {len(test[0])} test documents, evenly apart."
+    write_corpus(job, Corpus(*train, *test, about["target_names"], about["name"], notes), {})
