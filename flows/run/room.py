@@ -66,7 +66,7 @@ def require_room(
             if n > FEW:
                 _require_time(store, cell, known, time_limit or LONGEST)
         elif n > MANY and not needed:
-            _require_by_samples(store, cell, n, Needs(time_limit or LONGEST, there_is), say)
+            _require_by_samples(store, cell, n, Needs(time_limit or LONGEST, memory_limit or there_is), say)
 
 
 class Needs(NamedTuple):
@@ -86,8 +86,9 @@ def _require_by_samples(
     needed = Needs(*map(max, zip(*of_stages, strict=True)))
     if needed.seconds > there_is.seconds or needed.megabytes > there_is.megabytes:
         raise InputError(
-            f"{cell.method} would need about {_said(needed)} for the {n:,} training documents of {cell.dataset}, and has "
-            f"{_said(there_is)} for a stage: choose fewer documents or a longer --time-limit"
+            f"{cell.method} would need about {_said(needed)} for the {n:,} training documents of {cell.dataset}, by "
+            f"samples, and has {_said(there_is)} for a stage: choose fewer documents, or a larger --memory-limit or "
+            "--time-limit to try it all the same"
         )
     say(
         f"{cell.method}: about {_said(needed)} for the {n:,} training documents of {cell.dataset}, by samples"
