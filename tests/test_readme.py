@@ -112,10 +112,12 @@ def test_what_is_said_of_figure_4_of_the_dcot_paper_is_recorded() -> None:
     for other, said in (("lda", "LDA ({} points)"), ("counts", "of bag of words ({}) at all eleven budgets")):
         assert told[other] == list(points[other]) and min(points[other].values())[0] > 0
         assert said.format(f"{by[other][0]:.1f} to {by[other][-1]:.1f}") in page
-    assert told["tfidf"] == [2500, 3000, 3500, 4500, 5000, 5500] and told["lsi"] == [500]
+    assert told["tfidf"] == [1500, *range(2500, 6000, 500)] and told["lsi"] == [500, 3000, 3500, 5000]
     behind = sorted(-difference for difference, _ in points["tfidf"].values())
     assert f"at every budget ({behind[0]:.1f} to {behind[-1]:.1f} points" in page
-    assert f"LSI is {by['lsi'][0]:.1f} points ahead at 500 labels" in page
+    at_500, *ahead = (points["lsi"][b][0] for b in told["lsi"])
+    assert f"LSI is {-at_500:.1f} points ahead at 500 labels" in page
+    assert f"at 3,000, 3,500 and 5,000 ({min(ahead):.1f} to {max(ahead):.1f} points)" in page
 
 
 def test_generated_pages_are_as_old_as_the_record() -> None:
