@@ -190,3 +190,12 @@ def test_a_third_sample_is_left_out_where_it_takes_long(
         monkeypatch.setattr(room, "PATIENCE", patience)
         room.by_samples(store, cell, 700)
         assert len(list((store.root / "sample").glob("[!.]*"))) == n
+
+
+def test_what_fails_on_a_sample_is_not_refused(many: dict[str, str], tmp_path: Path) -> None:
+    (method := tmp_path / "greedy.py").write_text(
+        GREEDY.replace("time.sleep", "assert X.shape[0] > 400; time.sleep")
+    )
+    said: list[str] = []
+    require_data(tmp_path, plan(BenchmarkRequest([], [str(method)], own=many)), say=said.append)
+    assert said == []

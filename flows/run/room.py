@@ -1,8 +1,9 @@
 """Room: what methods need in memory and time, said before anything is computed where that is more than there is."""
 
+import contextlib
 import logging
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -80,7 +81,11 @@ def _require_by_samples(
     store: Store, cell: Cell, n: int, there_is: Needs, say: Callable[[str], None]
 ) -> None:
     """Refuse a method of whose stages one would take more seconds or memory than there are, by samples."""
-    of_stages = by_samples(store, cell, n).values()
+    of_stages: Collection[Needs] = []
+    with contextlib.suppress(
+        Exception
+    ):  # what fails on a sample may not on all, and if it does its cell says so
+        of_stages = by_samples(store, cell, n).values()
     if not of_stages:
         return
     needed = Needs(*map(max, zip(*of_stages, strict=True)))
