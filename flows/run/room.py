@@ -1,9 +1,8 @@
 """Room: what methods need in memory and time, said before anything is computed where that is more than there is."""
 
-import contextlib
 import logging
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -81,12 +80,14 @@ def _require_by_samples(
     store: Store, cell: Cell, n: int, there_is: Needs, say: Callable[[str], None]
 ) -> None:
     """Refuse a method of whose stages one would take more seconds or memory than there are, by samples."""
-    of_stages: Collection[Needs] = []
-    with contextlib.suppress(
-        Exception
-    ):  # what fails on a sample may not on all, and if it does its cell says so
-        of_stages = by_samples(store, cell, n).values()
-    if not of_stages:
+    if not (stages := _untold(store, cell)):
+        return
+    tried = f"{SAMPLES[0]:,} to {SAMPLES[-1]:,} of {n:,} training documents of {cell.dataset}"
+    say(f"{cell.method}: trying it on {tried}")
+    try:
+        of_stages = by_samples(store, cell, stages, n).values()
+    except Exception as error:  # what fails on a sample may not on all, and if it does its cell says so
+        say(f"{cell.method}: a sample tells nothing: {str(error).partition(chr(10))[0]}")
         return
     needed = Needs(*map(max, zip(*of_stages, strict=True)))
     if needed.seconds > there_is.seconds or needed.megabytes > there_is.megabytes:
@@ -95,9 +96,7 @@ def _require_by_samples(
             f"samples, and has {_said(there_is)} for a stage: choose fewer documents, or a larger --memory-limit or "
             "--time-limit to try it all the same"
         )
-    say(
-        f"{cell.method}: about {_said(needed)} for the {n:,} training documents of {cell.dataset}, by samples"
-    )
+    say(f"{cell.method}: all would take about {_said(needed)}")
 
 
 def _said(needs: Needs) -> str:
@@ -105,16 +104,15 @@ def _said(needs: Needs) -> str:
     return f"{needs.megabytes:,.0f} MB and {time}"
 
 
-def by_samples(store: Store, cell: Cell, n: int) -> dict[str, Needs]:
-    """Return what each stage of a cell's features would take of n training documents.
+def by_samples(store: Store, cell: Cell, stages: Mapping[str, Reference], n: int) -> dict[str, Needs]:
+    """Return what each of a cell's stages would take of n training documents, which grows evenly from few to many.
 
-    Of a classifier, which has no features, its tuning and training. Samples are stored, and what is grows evenly from
-    one to the next. Nothing is known of features that are there, or vectors that are paid for or read from a file.
+    Samples, and what is made of them, are stored.
     """
     few, many, most = SAMPLES
-    small, large = _spent(store, cell, few), _spent(store, cell, many)
+    small, large = (_spent(store, cell, stages, size) for size in (few, many))
     if sum(needs.seconds for needs in _grown(few, small, many, large, most).values()) <= PATIENCE:
-        few, small, many, large = many, large, most, _spent(store, cell, most)
+        few, small, many, large = many, large, most, _spent(store, cell, stages, most)
     return _grown(few, small, many, large, n)
 
 
@@ -130,19 +128,29 @@ def _grown(
     return {stage: Needs(*map(at, small[stage], large[stage])) for stage in large}
 
 
-def _spent(store: Store, cell: Cell, n: int) -> dict[str, Needs]:
-    """Return what each stage takes that makes a cell's features of a sample."""
-    corpus, asked = cell.references["ingest"], cell.references["tune"].params
-    method, fixed = asked["method"], asked.get("fixed") or {}
-    entry = catalogue.method(method)
-    if entry.is_file:
+def _untold(store: Store, cell: Cell) -> Mapping[str, Reference]:
+    """Return the stages that make a cell's features, or of a classifier, which has none, its tuning and training.
+
+    None where features are there already, and of vectors that are paid for or read from a file.
+    """
+    asked = cell.references["tune"].params
+    entry = catalogue.method(asked["method"])
+    if entry.is_file or asked.get("labels"):
         return {}
     if entry.is_classifier:
         stages = {stage: cell.references[stage] for stage in ("tune", "evaluate")}
     else:
-        stages = feature_stages(featurize.reference(cell.references["vectorize"], method, fixed, cell.seed))
-    if asked.get("labels") or "text_vectors" in stages or store.has(list(stages.values())[-1]):
-        return {}
+        features = featurize.reference(
+            cell.references["vectorize"], asked["method"], asked.get("fixed") or {}, cell.seed
+        )
+        stages = feature_stages(features)
+    is_made = store.has(list(stages.values())[-1])
+    return {} if is_made or "text_vectors" in stages else stages
+
+
+def _spent(store: Store, cell: Cell, stages: Mapping[str, Reference], n: int) -> dict[str, Needs]:
+    """Return what each stage takes of a sample."""
+    corpus = cell.references["ingest"]
     some = sample.reference(corpus, n)
     # What a stage reads is made before it, and not by its process.
     for reference in (some, _of_sample(cell.references["vectorize"], corpus, some)):
