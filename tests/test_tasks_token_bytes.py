@@ -190,4 +190,4 @@ def test_the_stored_files_are_the_same_either_way(
         store = Store(tmp_path / str(many), isolated=False, workers=2)
         rule = asdict(RULES["words"])
         made.append(store.ensure(vectorize_stage.reference(ingest.reference(dataset), rule, False))["files"])
-    assert made[0] == made[1] and len(made[0]) == 7
+    assert made[0] == made[1] and len(made[0]) == 11
