@@ -84,7 +84,7 @@ def run(
         bool,
         typer.Option(
             "--dry-run",
-            help="List the cells and what they are expected to take; compute nothing.",
+            help="List the cells and what they are expected to take; compute only samples of very many documents.",
             rich_help_panel=OUTPUT,
         ),
     ] = False,
@@ -133,7 +133,9 @@ def run(
     read_settings(home)
     cells = plan(request)
     if dry_run:
-        require_room(Store(home / "store"), cells, request.memory_limit, request.time_limit, note)
+        store = Store(home / "store")
+        missing = [cell for cell in cells if not store.has(cell.references["evaluate"])]
+        require_room(store, missing, request.memory_limit, request.time_limit, note)
         print_plan(home, cells, json)
         return
     require_data(home, cells, say=note, memory_limit=request.memory_limit, time_limit=request.time_limit)

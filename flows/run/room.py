@@ -1,5 +1,6 @@
 """Room: what methods need in memory and time, said before anything is computed where that is more than there is."""
 
+import contextlib
 import logging
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
@@ -47,10 +48,12 @@ def require_room(
     import psutil
 
     there_is = min(memory_limit or float("inf"), SHARE * psutil.virtual_memory().total / 1e6)
+    corpora = {cell.references["ingest"].key: cell.references["ingest"] for cell in cells}
+    found = {key: _known(store, corpus) for key, corpus in corpora.items()}
     for cell in {(cell.references["ingest"].key, cell.method): cell for cell in cells}.values():
         corpus, asked = cell.references["ingest"], cell.references["tune"].params
         method, params = asked["method"], asked.get("fixed") or {}
-        known = identity(store.open(corpus)) if store.has(corpus) else None
+        known = found[corpus.key]
         if known is None or catalogue.method(method).is_ensemble:
             continue
         is_copied = asked["probe"] != "linear-svm" and not catalogue.method(method).is_join
@@ -84,8 +87,9 @@ def _require_by_samples(
         return
     tried = f"{SAMPLES[0]:,} to {SAMPLES[-1]:,} of {n:,} training documents of {cell.dataset}"
     say(f"{cell.method}: trying it on {tried}")
+    limited = replace(store, time_limit=there_is.seconds, memory_limit=there_is.megabytes)
     try:
-        of_stages = by_samples(store, cell, stages, n).values()
+        of_stages = by_samples(limited, cell, stages, n).values()
     except Exception as error:  # what fails on a sample may not on all, and if it does its cell says so
         say(f"{cell.method}: a sample tells nothing: {str(error).partition(chr(10))[0]}")
         return
@@ -107,12 +111,13 @@ def _said(needs: Needs) -> str:
 def by_samples(store: Store, cell: Cell, stages: Mapping[str, Reference], n: int) -> dict[str, Needs]:
     """Return what each of a cell's stages would take of n training documents, which grows evenly from few to many.
 
-    Samples, and what is made of them, are stored.
+    Samples, and what is made of them, are stored. What is too much for the third is told by two.
     """
     few, many, most = SAMPLES
     small, large = (_spent(store, cell, stages, size) for size in (few, many))
     if sum(needs.seconds for needs in _grown(few, small, many, large, most).values()) <= PATIENCE:
-        few, small, many, large = many, large, most, _spent(store, cell, stages, most)
+        with contextlib.suppress(RuntimeError):
+            few, small, many, large = many, large, most, _spent(store, cell, stages, most)
     return _grown(few, small, many, large, n)
 
 
@@ -131,11 +136,14 @@ def _grown(
 def _untold(store: Store, cell: Cell) -> Mapping[str, Reference]:
     """Return the stages that make a cell's features, or of a classifier, which has none, its tuning and training.
 
-    None where features are there already, and of vectors that are paid for or read from a file.
+    None where features are there already, of vectors that are paid for or read from a file, and of a classifier whose
+    parameters are searched.
     """
     asked = cell.references["tune"].params
     entry = catalogue.method(asked["method"])
     if entry.is_file or asked.get("labels"):
+        return {}
+    if entry.is_classifier and (asked.get("trials") or asked.get("search_seconds")):
         return {}
     if entry.is_classifier:
         stages = {stage: cell.references[stage] for stage in ("tune", "evaluate")}
@@ -165,6 +173,14 @@ def _of_sample(reference: Reference, corpus: Reference, some: Reference) -> Refe
         return some
     inputs = {name: _of_sample(one, corpus, some) for name, one in reference.inputs.items()}
     return replace(reference, inputs=inputs)
+
+
+def _known(store: Store, corpus: Reference) -> Mapping[str, Any] | None:
+    """Return what is known of a corpus; None of one that is not stored, or is damaged, as its cells say."""
+    try:
+        return identity(store.open(corpus)) if store.has(corpus) else None
+    except (OSError, RuntimeError, ValueError):
+        return None
 
 
 def _require_time(store: Store, cell: Cell, known: Mapping[str, Any], there_is: float) -> None:

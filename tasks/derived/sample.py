@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def reference(corpus: Reference, n: int) -> Reference:
-    """Return the corpus artifact of at most n training documents, and of as many for the test.
+    """Return the corpus artifact of at most n training documents, and of the same share of those for the test.
 
     Files as those of `tasks.ingest`.
     """
@@ -20,16 +20,19 @@ def reference(corpus: Reference, n: int) -> Reference:
 def compute(job: "Job") -> None:
     """Write the documents."""
     import numpy as np
+    import pyarrow
 
     from textbench.tasks.corpus import Corpus, read_targets, write_corpus
 
     whole, n = job.open("corpus"), job.params["n"]
     about = whole.json("corpus")
 
+    share = min(1.0, n / about["n_train"])
+
     def some(part: str) -> tuple[Any, Any]:
         texts, targets = whole.table(part, ["text"])["text"], read_targets(whole, part)
-        rows = np.linspace(0, len(texts) - 1, min(n, len(texts))).astype(np.int64)
-        return texts.take(rows), targets[rows]
+        rows = np.linspace(0, len(texts) - 1, max(1, round(share * len(texts)))).astype(np.int64)
+        return texts.cast(pyarrow.large_string()).take(rows), targets[rows]  # of 2 GiB or more too
 
     train, test = map(some, ("train", "test"))
     notes = f"{about['notes']} {len(train[0])} training documents and {len(test[0])} test documents, evenly apart."

@@ -242,11 +242,17 @@ def end_children() -> None:
     """
     import psutil
 
+    server: Any = forkserver._forkserver
     tracker: Any = multiprocessing.resource_tracker._resource_tracker
-    for one in psutil.Process().children(recursive=True):
-        with contextlib.suppress(psutil.Error, OSError):
-            if one.pid != tracker._pid and os.getsid(one.pid) == os.getsid(0):
-                one.kill()
+    with contextlib.suppress(
+        psutil.Error, OSError
+    ):  # where others' processes are hidden, the first is what is known
+        if server._forkserver_pid is not None:
+            os.kill(server._forkserver_pid, signal.SIGKILL)
+        for one in psutil.Process().children(recursive=True):
+            with contextlib.suppress(psutil.Error, OSError):
+                if one.pid != tracker._pid and os.getsid(one.pid) == os.getsid(0):
+                    one.kill()
 
 
 def unlink_semaphores() -> None:
