@@ -244,9 +244,8 @@ def end_children() -> None:
 
     server: Any = forkserver._forkserver
     tracker: Any = multiprocessing.resource_tracker._resource_tracker
-    with contextlib.suppress(
-        psutil.Error, OSError
-    ):  # where others' processes are hidden, the first is what is known
+    # Where the processes of others are hidden, the first is all that is known.
+    with contextlib.suppress(psutil.Error, OSError):
         if server._forkserver_pid is not None:
             os.kill(server._forkserver_pid, signal.SIGKILL)
         for one in psutil.Process().children(recursive=True):
