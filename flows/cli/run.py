@@ -133,9 +133,7 @@ def run(
     read_settings(home)
     cells = plan(request)
     if dry_run:
-        store = Store(home / "store")
-        missing = [cell for cell in cells if not store.has(cell.references["evaluate"])]
-        require_room(store, missing, request.memory_limit, request.time_limit, note)
+        require_room(Store(home / "store"), cells, request.memory_limit, request.time_limit, note)
         print_plan(home, cells, json)
         return
     require_data(home, cells, say=note, memory_limit=request.memory_limit, time_limit=request.time_limit)

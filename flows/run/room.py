@@ -36,7 +36,7 @@ def require_room(
     time_limit: float | None = None,
     say: Callable[[str], None] = log.warning,
 ) -> None:
-    """Refuse methods that would need more than there is.
+    """Refuse methods that would need more than there is, of cells that are not finished.
 
     That is of memory the limit, in megabytes, or SHARE of the machine's, and of time the limit of a stage, in seconds,
     or LONGEST. What a method needs it says itself, `megabytes` and `seconds`; of others that grows no faster than
@@ -48,9 +48,10 @@ def require_room(
     import psutil
 
     there_is = min(memory_limit or float("inf"), SHARE * psutil.virtual_memory().total / 1e6)
-    corpora = {cell.references["ingest"].key: cell.references["ingest"] for cell in cells}
+    missing = [cell for cell in cells if not store.has(cell.references["evaluate"])]
+    corpora = {cell.references["ingest"].key: cell.references["ingest"] for cell in missing}
     found = {key: _known(store, corpus) for key, corpus in corpora.items()}
-    for cell in {(cell.references["ingest"].key, cell.method): cell for cell in cells}.values():
+    for cell in {(cell.references["ingest"].key, cell.method): cell for cell in missing}.values():
         corpus, asked = cell.references["ingest"], cell.references["tune"].params
         method, params = asked["method"], asked.get("fixed") or {}
         known = found[corpus.key]

@@ -1,11 +1,10 @@
 """Arrays and csr matrices that are written a block at a time: the bytes that numpy writes whole, read in place."""
 
-import io
 import itertools
 import math
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 import numpy as np
 from numpy.lib import format as npy
@@ -31,9 +30,7 @@ class ArrayFile:
         self._length += len(array)
 
     def _write_header(self) -> None:
-        shape = (self._length, *self._further)
-        about = {"descr": npy.dtype_to_descr(self._dtype), "fortran_order": False, "shape": shape}
-        npy.write_array_header_1_0(self._file, about)
+        _write_header(self._file, self._dtype, (self._length, *self._further))
 
     def __enter__(self) -> Self:
         return self
@@ -80,13 +77,16 @@ def save_rows(folder: Path, name: str, sizes: np.ndarray, n_columns: int) -> Non
 
 def begin_array(path: Path, dtype: Any, *shape: int) -> int:
     """Make a `.npy` file whose values others `put`; return where they begin in it, in bytes."""
-    header = io.BytesIO()
-    about = {"descr": npy.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": shape}
-    npy.write_array_header_1_0(header, about)
     with path.open("wb") as file:
-        start = file.write(header.getvalue())
+        _write_header(file, np.dtype(dtype), shape)
+        start = file.tell()
         file.truncate(start + math.prod(shape) * np.dtype(dtype).itemsize)
     return start
+
+
+def _write_header(file: BinaryIO, dtype: np.dtype, shape: tuple[int, ...]) -> None:
+    about = {"descr": npy.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
+    npy.write_array_header_1_0(file, about)
 
 
 def put(path: Path, at: int, array: np.ndarray) -> None:

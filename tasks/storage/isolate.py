@@ -244,10 +244,10 @@ def end_children() -> None:
 
     server: Any = forkserver._forkserver
     tracker: Any = multiprocessing.resource_tracker._resource_tracker
-    # Where the processes of others are hidden, the first is all that is known.
-    with contextlib.suppress(psutil.Error, OSError):
-        if server._forkserver_pid is not None:
+    if server._forkserver_pid is not None:
+        with contextlib.suppress(ProcessLookupError):
             os.kill(server._forkserver_pid, signal.SIGKILL)
+    with contextlib.suppress(psutil.Error, OSError):  # the processes of others may be hidden
         for one in psutil.Process().children(recursive=True):
             with contextlib.suppress(psutil.Error, OSError):
                 if one.pid != tracker._pid and os.getsid(one.pid) == os.getsid(0):
