@@ -38,6 +38,7 @@ from textbench.flows.report import (
 from textbench.flows.report.chapters import Chapter, answer_of, chapters
 from textbench.flows.report.evidence import Evidence, gather
 from textbench.flows.results import learning_curves
+from textbench.flows.results.placed import MIXED, PAIRED
 from textbench.flows.results.summary import summarise
 from textbench.flows.tables.table import Table
 from textbench.tasks import InputError, catalogue
@@ -506,6 +507,32 @@ def test_the_record_of_leaderboards_is_sound() -> None:
         assert row["commit"] and row["hardware"] and row["recorded"] and row["data_sha256"]
 
 
+def test_ranks_of_what_is_recorded_rest_on_its_paired_tests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As those of the same runs here; a test counts no more where one of its lines was measured again."""
+    made_runs.empty_record(monkeypatch, tmp_path)
+    baseline(tmp_path, monkeypatch)
+    for method, n_right in (("nb", 100), ("tfidf", 92), ("lsi", 91)):
+        made_runs.one_label(tmp_path, "r8", method, TARGET, answers(n_right))
+    own = gather(tmp_path)
+    recorded.record(own)
+    (here,) = boards.boards(own)
+
+    def ranks(board: boards.Board) -> list[tuple[str, ...]]:
+        table = boards.table(board)
+        at = [[name for name, _ in table.headings].index(name) for name in ("method", "ranks", "ties")]
+        return [tuple(row[i].text for i in at) for row in table.rows]
+
+    found = recorded.summaries()
+    (board,) = boards.recorded_boards(found, [])
+    assert ranks(board) == ranks(here)
+    assert PAIRED in boards.table(board).note
+    again = [replace(one, cells="f" * 12) if one.method == "lsi" else one for one in found]
+    (board,) = boards.recorded_boards(again, [])
+    assert MIXED in boards.table(board).note
+
+
 def test_local_leaderboards_are_recorded_in_place_of_older_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -526,6 +553,7 @@ def test_local_leaderboards_are_recorded_in_place_of_older_lines(
     assert {one.method: list(one.on_border) for one in unpacked} == marked
     assert (other["method"], other["metrics"]) == ("other", '{"accuracy": 0.2}')
     assert json.loads(nb["metrics"])["accuracy"] == pytest.approx(201 / 240)
+    assert json.loads(joined["pairs"])["accuracy"].keys() == {nb["cells"]}
     assert nb["seeds"] == "0 1"
     assert nb["data_sha256"] == f"made.tar={'0' * 64}"
     assert nb["command"].startswith("textbench run --dataset r8 --method nb --seed 0")

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from tests.own_documents import write
 from textbench.flows.plan.cell import plan
-from textbench.flows.plan.request import BenchmarkRequest
+from textbench.flows.plan.request import BenchmarkRequest, LabelBudgetRequest
 from textbench.flows.run import room
 from textbench.flows.run.preflight import require_data
 from textbench.flows.run.room import megabytes, settings_within
@@ -167,6 +167,26 @@ def test_what_a_method_does_not_say_is_told_by_samples(many: dict[str, str], tmp
     for limits, what in (((0.5 * used, None), "MB"), ((None, 0.5 * 2.8), "seconds")):
         with pytest.raises(InputError, match=f"greedy would need about .* {what}.* choose fewer documents"):
             require_data(tmp_path, cells, say=said.append, memory_limit=limits[0], time_limit=limits[1])
+
+
+def test_members_of_ensembles_and_joins_are_told_too(many: dict[str, str], tmp_path: Path) -> None:
+    """Each member once, though it stands alone too; a join whose parts do not all say what they need."""
+    together = "ensemble(dcot(n_prototypes=3), tfidf, nb@letters)"
+    cells = plan(BenchmarkRequest([], ["tfidf", together, "join(tfidf, dcot(n_prototypes=3))"], own=many))
+    said: list[str] = []
+    require_data(tmp_path, cells, say=said.append)
+    assert [line.partition(":")[0] for line in said[::2]] == ["tfidf", "nb@letters", cells[2].method]
+    with pytest.raises(
+        InputError, match=r"^dcot\(n_prototypes=3\) would need about 0 MB for the 700 training"
+    ):
+        require_data(tmp_path, cells[1:2], say=said.append, memory_limit=1e-9)
+
+
+def test_features_of_a_curve_are_told_once(many: dict[str, str], tmp_path: Path) -> None:
+    cells = plan(LabelBudgetRequest([], ["tfidf", "nb"], own=many, budgets=[20, 40], draws=2))
+    said: list[str] = []
+    require_data(tmp_path, cells, say=said.append)
+    assert [line.partition(":")[0] for line in said] == ["tfidf"] * 2
 
 
 def test_what_is_there_or_small_is_not_tried(many: dict[str, str], tmp_path: Path) -> None:

@@ -344,6 +344,21 @@ def _ensemble_cell(request: Request, table: _Table, labels: Mapping[str, Any], s
     return _made(request, table, labels, seed, references)
 
 
+def members(cell: Cell) -> list[Cell]:
+    """Return the cells of an ensemble's members, each called as the ensemble calls it; of another cell that alone."""
+    asked = cell.references["tune"].params
+    if not catalogue.method(asked["method"]).is_ensemble:
+        return [cell]
+    found = []
+    for place, member in enumerate(ensemble.members(asked["fixed"]), start=1):
+        begins = member_stage(place, "")
+        stages = {
+            name.removeprefix(begins): one for name, one in cell.references.items() if name.startswith(begins)
+        }
+        found.append(replace(cell, method=ensemble.spelled([member]), references=stages))
+    return found
+
+
 def _made(
     request: Request,
     table: _Table,

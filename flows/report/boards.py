@@ -258,13 +258,19 @@ def table(board: Board) -> Table:
 
 
 def _ranked(board: Board, lines: Sequence[BoardLine]) -> list[Summary]:
-    """Return the summaries of lines with their ranks and ties; what is recorded has no predictions to test in pairs."""
+    """Return the summaries of lines with their ranks and ties; of two recorded ones by the test that is recorded."""
     here = [line.source == LOCAL for line in lines]
     named = [
         line.summary if is_here else replace(line.summary, apart=[*line.summary.apart, f"recorded {number}"])
         for number, (line, is_here) in enumerate(zip(lines, here, strict=True))
     ]
-    return with_ranks(named, board.metric, board.pairs)
+    tests = {
+        (one.label, other.label): p
+        for one in named
+        for other in named
+        if (p := one.pairs.get(board.metric, {}).get(other.cells)) is not None
+    }
+    return with_ranks(named, board.metric, {**board.pairs, **tests})
 
 
 def _half_width(summary: Summary, metric: str) -> Datum:

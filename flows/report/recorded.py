@@ -24,8 +24,9 @@ from textbench.flows.report.evidence import Evidence, known, published_name
 from textbench.flows.report.provenance import SHORT, digests, settings
 from textbench.flows.results import packed
 from textbench.flows.results.method_names import explained, marked, uses_labels
+from textbench.flows.results.placed import paired
 from textbench.flows.results.runs import command_of
-from textbench.flows.results.summary import Summary, summarise
+from textbench.flows.results.summary import Summary, columns, summarise, tables
 from textbench.flows.tables.table import RECORDED, Datum, Table, code
 from textbench.tasks import InputError, catalogue
 from textbench.tasks.storage.definitions import PROJECT
@@ -36,7 +37,7 @@ FILE = PROJECT / "evaluation" / "leaderboards.csv"
 PLACE = ("dataset", "protocol", "paper", "method", "probe", "trials")  # what tells one line from another
 COLUMNS = (
     *PLACE, "seeds", "metrics", "half_widths", "over", "seconds", "peak_mb", "params", "on_border", "data_sha256",
-    "cells", "commit", "hardware", "command", "recorded",
+    "cells", "pairs", "commit", "hardware", "command", "recorded",
 )  # fmt: skip
 PAPERS = frozenset(name for claim in read_claims() for name in (claim.paper, claim.source))
 SAME, PRINTED = 1e-6, 5.1e-5  # of a fraction: figures of one run, as they are rounded in the record
@@ -96,14 +97,18 @@ def _packed(summary: Summary, row: Mapping[str, str]) -> packed.Line:
         "over": {name: summary.over[name] for name in halves}, "seconds": summary.seconds,
         "peak_mb": summary.peak_mb, "settings": list(summary.settings), "uses_labels": summary.uses_labels,
         "on_border": list(summary.on_border), "cells": row["cells"].split(),
-        "params": {"said": row["params"]} if row["params"] else {},
+        "params": {"said": row["params"]} if row["params"] else {}, "pairs": dict(summary.pairs),
     }  # fmt: skip
 
 
 def of_packed(line: packed.Line) -> Summary:
     """Return a packed mean as a recorded method."""
     intervals = {name: (half, line["over"][name]) for name, half in line["half_widths"].items()}
-    row = line | {"trials": str(line["trials"]), "seeds": " ".join(map(str, line["seeds"]))}
+    row = (
+        line
+        | {"trials": str(line["trials"])}
+        | {name: " ".join(map(str, line[name])) for name in ("seeds", "cells")}
+    )
     return summary_of(row, line["metrics"], intervals, line["seconds"], line["peak_mb"])
 
 
@@ -149,6 +154,7 @@ def summary_of(
         n_seeds=len(row["seeds"].split()), mean=mean, half_width=half_width, seconds=seconds, peak_mb=peak_mb,
         params=[], on_border=_on_border(row), n_failed=0, errors=[], settings=tuple(asked), apart=asked,
         over={name: over for name, (_, over) in intervals.items()}, uses_labels=uses_labels(row),
+        cells=row.get("cells") or "", pairs=_pairs(row),
     )  # fmt: skip
 
 
@@ -156,6 +162,12 @@ def _on_border(row: Mapping[str, Any]) -> list[str]:
     """Return the parameters whose best value is an end of what was searched; figures of claims do not say."""
     said = row.get("on_border") or ""
     return said.split() if isinstance(said, str) else list(said)
+
+
+def _pairs(row: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    """Return p of paired tests by metric and the keys of the other; figures of claims have none."""
+    said = row.get("pairs") or {}
+    return dict(json.loads(said) if isinstance(said, str) else said)
 
 
 def beside(own: Sequence[Summary], recorded: Sequence[Summary]) -> list[Summary]:
@@ -214,18 +226,28 @@ def made(places: set[tuple[str, str]] | None) -> Table:
 def record(evidence: Evidence) -> int:
     """Write the local leaderboards into leaderboards.csv, in place of older lines; return how many lines.
 
-    Only data sets and methods of the catalogue, and joins of these, under their protocols' own rules, are recorded.
+    Only data sets and methods of the catalogue, and joins of these, under their protocols' own rules, are recorded. What
+    is on one board is tested in pairs; a test counts as long as both lines are of the runs that were tested.
     Raises InputError where the file cannot be written, and for code that no commit has.
     """
     commit = commit_of_code()
     rows = {tuple(row[name] for name in PLACE): row for row in read()}
     n_new = 0
     rows_here = newest(row for row in evidence.rows if is_ours(row))
-    for summary in summarise(rows_here):
-        own = sorted((row for row in rows_here if summary.holds(row)), key=lambda row: row["seed"])
-        line = _record(evidence, summary, own, commit)
-        rows[tuple(line[name] for name in PLACE)] = line
-        n_new += 1
+    for table in tables(summarise(rows_here)):
+        runs = {
+            s.label: sorted((row for row in rows_here if s.holds(row)), key=lambda row: row["seed"])
+            for s in table
+        }
+        cells = {label: " ".join(row["key"][:SHORT] for row in own) for label, own in runs.items()}
+        metric = columns(table, None)[0]
+        tested = paired(evidence.home, rows_here, table, metric)
+        for summary in table:
+            pairs = {cells[other]: _rounded(p) for (one, other), p in tested.items() if one == summary.label}
+            line = _record(evidence, summary, runs[summary.label], commit)
+            line |= {"cells": cells[summary.label], "pairs": json.dumps({metric: pairs}) if pairs else ""}
+            rows[tuple(line[name] for name in PLACE)] = line
+            n_new += 1
     write(FILE, COLUMNS, sorted(rows.values(), key=lambda row: [row[name] for name in PLACE]))
     return n_new
 
@@ -238,11 +260,15 @@ def commit_of_code() -> str:
     return committed(FILE, recorded_draws.FILE, MEASURED, recorded_audits.FILE)
 
 
-def write(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, str]]) -> None:
+def _rounded(p: float) -> float:
+    return float(f"{p:.4g}")
+
+
+def write(path: Path, names: Sequence[str], rows: Iterable[Mapping[str, str]]) -> None:
     """Write a file of the record whole, in place of what was there. Raises InputError where it cannot be written."""
     try:
         with whole(path) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as stream:
-            writer = csv.DictWriter(stream, columns, lineterminator="\n")
+            writer = csv.DictWriter(stream, names, lineterminator="\n")
             writer.writeheader()
             writer.writerows(rows)
     except OSError as error:
@@ -283,7 +309,6 @@ def _record(
         "params": settings(own),
         "on_border": " ".join(summary.on_border),
         "data_sha256": " ".join(f"{name}={digest}" for name, digest in sorted(corpus["sha256"].items())),
-        "cells": " ".join(row["key"][:SHORT] for row in own),
         "commit": commit,
         "hardware": hardware_here(),
         "command": command_of(Request(**first["request"])),

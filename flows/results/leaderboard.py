@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 ON_BORDER = "*"
 CUT = (("documents_cut", "documents cut, %"), ("tokens_cut", "tokens cut, %"))
-NEVER_DRAWN = 100_000_000  # pairs of documents: of fewer all test documents ask for their like
+NEVER_DRAWN = 80_000_000  # pairs of documents: of fewer all test documents ask for their like
 MARKED, IN_BOLD = f"{BEST} best", "Best in bold"  # how the best is marked on a terminal, and in papers
 BY_SIGMOID = (
     f"Probabilities: {CALIBRATED_BY}, learned from out-of-fold scores of training documents; lower is better."

@@ -35,16 +35,17 @@ if TYPE_CHECKING:
 
 FILE = PROJECT / "evaluation" / "board.parquet"  # what the repository records
 CELL, MEAN = "cell", "mean"
-NAME, VERSION = "textbench-board", 1
+NAME, VERSION = "textbench-board", 2
 MOST_BYTES, MOST_LINES = 50_000_000, 200_000
 TEXTS = (
     "kind", "dataset", "documents_sha256", "protocol", "paper", "method", "probe", "data_sha256", "commit", "hardware",
     "command", "created",
 )  # fmt: skip
 LISTS = ("settings", "on_border", "cells", "hidden")
-# JSON of an object each: by metric, by stage, by library; `recipes` and `files` of a cell alone.
+# JSON of an object each: by metric, by stage, by library; `recipes` and `files` of a cell alone, `pairs` of a mean.
 OBJECTS = (
     "metrics", "half_widths", "over", "stage_seconds", "params", "request", "versions", "recipes", "files",
+    "pairs",
 )  # fmt: skip
 FOLDERS = re.compile(r"(^|[\s'\"=(,])(?:~|\.{0,2}/|[A-Za-z]:[/\\])(?:[^\s'\"]*[/\\])?")  # of a path to a file
 CHOICE = "choice.json"  # of the stage tune

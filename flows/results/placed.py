@@ -28,7 +28,7 @@ MOST_TESTED = 200  # runs of a table; reading back the predictions of one takes 
 NOTE = "Ranks: the best and the worst that each may have, with 95 % certainty; a shared letter is a tie."
 PAIRED = "Pairs: paired bootstrap over test documents, Holm-corrected."
 MIXED = (
-    "Pairs: paired bootstrap over test documents where predictions are here, else intervals taken as independent; "
+    "Pairs: paired bootstrap over test documents where predictions were at hand, else intervals taken as independent; "
     "Holm-corrected together."
 )
 INDEPENDENT = (

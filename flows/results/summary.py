@@ -40,6 +40,8 @@ class Summary:
     `uses_labels` says that the representation was fitted to labels. `unread`: of a pretrained model, the shares of the
     documents that it cut and of the tokens that it did not read. `rank` is the least and the greatest rank that it may
     have, `ties` the letters of its groups of ties, `ranked_by` what these rest on: `flows.results.placed` sets them.
+    Of what is recorded `cells` are the keys of its runs, and `pairs` by metric p of its paired tests, not corrected, by
+    the `cells` of the other.
     """
 
     dataset: str
@@ -73,6 +75,8 @@ class Summary:
     rank: tuple[int, int] | None = None
     ties: str = ""
     ranked_by: str = ""
+    cells: str = ""
+    pairs: Mapping[str, Mapping[str, float]] = field(default_factory=dict, repr=False)
 
     @property
     def title(self) -> str:

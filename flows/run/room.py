@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from textbench.flows.plan.base_cell import feature_stages
-from textbench.flows.plan.cell import Cell
+from textbench.flows.plan.cell import Cell, members
 from textbench.tasks import InputError, catalogue, featurize, joined, word_vectors
 from textbench.tasks.corpus import identity
 from textbench.tasks.derived import sample
@@ -40,8 +40,8 @@ def require_room(
 
     That is of memory the limit, in megabytes, or SHARE of the machine's, and of time the limit of a stage, in seconds,
     or LONGEST. What a method needs it says itself, `megabytes` and `seconds`; of others that grows no faster than
-    documents, and with more than MANY of them it is measured on samples (`by_samples`), which `say` is told. Data that
-    is not stored here is not known, and refuses nothing. Of parameters that are searched the default counts. Raises
+    documents, and with more than MANY of them it is measured on samples (`by_samples`), which `say` is told. An
+    ensemble needs what each of its members does. Data that is not stored here is not known, and refuses nothing. Of parameters that are searched the default counts. Raises
     InputError naming the method, the data, what it would need, what there is, and where the method says what it needs
     of memory the largest setting of each parameter that would fit.
     """
@@ -49,15 +49,16 @@ def require_room(
 
     there_is = min(memory_limit or float("inf"), SHARE * psutil.virtual_memory().total / 1e6)
     missing = [cell for cell in cells if not store.has(cell.references["evaluate"])]
+    missing = [own for cell in missing for own in members(cell) if not store.has(own.references["evaluate"])]
     corpora = {cell.references["ingest"].key: cell.references["ingest"] for cell in missing}
     found = {key: _known(store, corpus) for key, corpus in corpora.items()}
     for cell in {(cell.references["ingest"].key, cell.method): cell for cell in missing}.values():
         corpus, asked = cell.references["ingest"], cell.references["tune"].params
         method, params = asked["method"], asked.get("fixed") or {}
-        known = found[corpus.key]
-        if known is None or catalogue.method(method).is_ensemble:
+        known, entry = found[corpus.key], catalogue.method(method)
+        if known is None:
             continue
-        is_copied = asked["probe"] != "linear-svm" and not catalogue.method(method).is_join
+        is_copied = asked["probe"] != "linear-svm" and not entry.is_join
         n, copies = known["n_train"], COPIED if is_copied else 1.0
         needed = copies * megabytes(method, params, n)
         if needed > there_is:
@@ -66,10 +67,10 @@ def require_room(
                 f"{cell.method} would need about {needed:,.0f} MB for the {n:,} training documents of {cell.dataset}, "
                 f"and has {there_is:,.0f}: choose {fitting}"
             )
-        if "seconds" in catalogue.method(method).bound:
+        if "seconds" in entry.bound:
             if n > FEW:
                 _require_time(store, cell, known, time_limit or LONGEST)
-        elif n > MANY and not needed:
+        elif n > MANY and not all("megabytes" in part.bound for part in joined.entries(entry, params)):
             _require_by_samples(store, cell, n, Needs(time_limit or LONGEST, memory_limit or there_is), say)
 
 
@@ -138,13 +139,13 @@ def _untold(store: Store, cell: Cell) -> Mapping[str, Reference]:
     """Return the stages that make a cell's features, or of a classifier, which has none, its tuning and training.
 
     None where features are there already, of vectors that are paid for or read from a file, and of a classifier whose
-    parameters are searched.
+    parameters are searched or that sees few labels. Features are told as of all labels.
     """
     asked = cell.references["tune"].params
     entry = catalogue.method(asked["method"])
-    if entry.is_file or asked.get("labels"):
+    if entry.is_file:
         return {}
-    if entry.is_classifier and (asked.get("trials") or asked.get("search_seconds")):
+    if entry.is_classifier and (asked.get("trials") or asked.get("search_seconds") or asked.get("labels")):
         return {}
     if entry.is_classifier:
         stages = {stage: cell.references[stage] for stage in ("tune", "evaluate")}

@@ -73,6 +73,7 @@ def extension_of(path: Path) -> str | None:
 
 
 def _read_csv(source: Source, delimiter: str) -> Iterator[Row]:
+    # By Python's reader: Arrow's knows no lines, and joins what stands behind a closing quote to it without a word.
     csv.field_size_limit(FIELD_LIMIT)  # of the whole process, and left so: another thread may be reading
     path, columns = source.path, source.columns
     reader = csv.reader(source.lines(), delimiter=source.separator or delimiter, strict=True)
