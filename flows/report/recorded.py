@@ -226,8 +226,8 @@ def made(places: set[tuple[str, str]] | None) -> Table:
 def record(evidence: Evidence) -> int:
     """Write the local leaderboards into leaderboards.csv, in place of older lines; return how many lines.
 
-    Only data sets and methods of the catalogue, and joins of these, under their protocols' own rules, are recorded. What
-    is on one board is tested in pairs; a test counts as long as both lines are of the runs that were tested.
+    Only data sets and methods of the catalogue, and joins of these, under their protocols' own rules, are recorded.
+    What is on one board is tested in pairs; a test counts as long as both lines are of the runs that were tested.
     Raises InputError where the file cannot be written, and for code that no commit has.
     """
     commit = commit_of_code()

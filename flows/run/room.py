@@ -41,9 +41,10 @@ def require_room(
     That is of memory the limit, in megabytes, or SHARE of the machine's, and of time the limit of a stage, in seconds,
     or LONGEST. What a method needs it says itself, `megabytes` and `seconds`; of others that grows no faster than
     documents, and with more than MANY of them it is measured on samples (`by_samples`), which `say` is told. An
-    ensemble needs what each of its members does. Data that is not stored here is not known, and refuses nothing. Of parameters that are searched the default counts. Raises
-    InputError naming the method, the data, what it would need, what there is, and where the method says what it needs
-    of memory the largest setting of each parameter that would fit.
+    ensemble needs what each of its members does. Data that is not stored here is not known, and refuses nothing. Of
+    parameters that are searched the default counts. Raises InputError naming the method, the data, what it would need,
+    what there is, and where the method says what it needs of memory the largest setting of each parameter that would
+    fit.
     """
     import psutil
 
