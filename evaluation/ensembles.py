@@ -143,9 +143,12 @@ def quality(log_odds: np.ndarray, indicator: np.ndarray, *, several_labels: bool
     """
     if not several_labels:
         return float(np.mean(indicator[np.arange(len(indicator)), log_odds.argmax(axis=1)]))
-    given = log_odds > 0
-    n_given = int(given.sum()) + int(indicator.sum())
-    return 2 * int((given & indicator).sum()) / n_given if n_given else 1.0
+    return _micro_f1(log_odds > 0, indicator)
+
+
+def _micro_f1(given: np.ndarray, indicator: np.ndarray) -> float:
+    n_given = np.count_nonzero(given) + np.count_nonzero(indicator)
+    return 2 * np.count_nonzero(given & indicator) / n_given if n_given else 1.0
 
 
 def learn(scheme: str, log_odds: np.ndarray, indicator: np.ndarray, *, several_labels: bool) -> Weights:
@@ -199,8 +202,14 @@ def _greedy(log_odds: np.ndarray, indicator: np.ndarray, several_labels: bool) -
     counts, total = np.zeros(len(shares)), np.zeros_like(shares[0])
     best: tuple[tuple[float, float], np.ndarray] | None = None
     for size in range(1, N_ROUNDS + 1):
-        tried = [_measured((total + one) / size, indicator, several_labels) for one in shares]
-        chosen = max(range(len(shares)), key=tried.__getitem__)
+        scores = [_decided(total + one, size / 2, indicator, several_labels) for one in shares]
+        highest = max(scores)
+        tried = {
+            place: (score, _sureness((total + shares[place]) / size, indicator, several_labels))
+            for place, score in enumerate(scores)
+            if score == highest
+        }
+        chosen = max(tried, key=tried.__getitem__)
         counts[chosen] += 1
         total += shares[chosen]
         if best is None or tried[chosen] > best[0]:
@@ -214,13 +223,18 @@ def _measured(mean: np.ndarray, indicator: np.ndarray, several_labels: bool) -> 
 
     mean: floats (n_documents, n_labels); indicator: bool of the same shape.
     """
-    tiny = np.exp(-FARTHEST)
-    if several_labels:
-        score = quality(mean - 0.5, indicator, several_labels=True)
-        return score, float(np.mean(np.log(np.maximum(np.where(indicator, mean, 1 - mean), tiny))))
-    return quality(mean, indicator, several_labels=False), float(
-        np.mean(np.log(np.maximum(mean[indicator], tiny)))
-    )
+    return _decided(mean, 0.5, indicator, several_labels), _sureness(mean, indicator, several_labels)
+
+
+def _decided(mean: np.ndarray, least: float, indicator: np.ndarray, several_labels: bool) -> float:
+    if not several_labels:
+        return quality(mean, indicator, several_labels=False)
+    return _micro_f1(mean > least, indicator)
+
+
+def _sureness(mean: np.ndarray, indicator: np.ndarray, several_labels: bool) -> float:
+    true = np.where(indicator, mean, 1 - mean) if several_labels else mean[indicator]
+    return float(np.mean(np.log(np.maximum(true, np.exp(-FARTHEST)))))
 
 
 def _stacked(log_odds: np.ndarray, indicator: np.ndarray, several_labels: bool) -> Weights:

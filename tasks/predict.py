@@ -115,6 +115,7 @@ def _predict_one_label(
 
     from textbench.evaluation.metrics.query_by_example import asked, search_by_example
     from textbench.evaluation.metrics.single_label import per_class
+    from textbench.tasks.corpus import identity
 
     documents, targets = test
     with job.timed("predict"):
@@ -130,7 +131,8 @@ def _predict_one_label(
     }
     if job.params["probe"]:
         with job.timed("by_example"):
-            rows = asked(len(train[1]), len(targets))
+            known = identity(job.open("corpus"))
+            rows = asked(known["n_train"] if known else len(train[1]), len(targets))
             queries = search_by_example(*train, documents[rows], targets[rows])
         job.save_arrays("neighbours", {name: np.asarray(values) for name, values in asdict(queries).items()})
         columns["average_precision"] = np.full(len(targets), np.nan)

@@ -138,7 +138,7 @@ def test_of_many_documents_some_ask_for_all() -> None:
     assert len(np.unique(rows)) == len(rows) == 4_000
     assert rows.tolist() == sorted(rows)
     assert np.bincount(rows // 6_000).min() > 320
-    assert rows.tolist() == asked(20_001, 60_000).tolist()  # a label budget asks the same
+    assert rows.tolist() == asked(20_001, 60_000).tolist()
     assert len(asked(25_000, 25_000)) == 4_000  # IMDb
 
 

@@ -528,9 +528,16 @@ def test_ranks_of_what_is_recorded_rest_on_its_paired_tests(
     (board,) = boards.recorded_boards(found, [])
     assert ranks(board) == ranks(here)
     assert PAIRED in boards.table(board).note
-    again = [replace(one, cells="f" * 12) if one.method == "lsi" else one for one in found]
+    assert [line.mark for line in board.lines] == ["best", "", ""]
+    anew = {"cells": "f" * 12, "pairs": {}}
+    again = [replace(one, **anew) if one.method == "lsi" else one for one in found]
     (board,) = boards.recorded_boards(again, [])
     assert MIXED in boards.table(board).note
+    alone = replace(own, rows=[row for row in own.rows if row["method"] == "nb"])
+    recorded.record(alone)  # the same runs: their tests stay
+    assert recorded.summaries() == found
+    (board,) = boards.boards(alone, recorded.summaries())  # found again here, and shown once
+    assert ranks(board) == ranks(here)
 
 
 def test_local_leaderboards_are_recorded_in_place_of_older_lines(

@@ -13,6 +13,8 @@ from tests.made_runs import one_label, several_labels
 from textbench.evaluation.statistics.significance import holm, mcnemar_exact
 from textbench.flows.cli.compare import compare
 from textbench.flows.results.comparison import pairs, ranking, runs_by_name, runs_of_methods
+from textbench.flows.results.index import Index
+from textbench.flows.results.placed import MIXED, placed
 from textbench.flows.results.winner import verdicts
 from textbench.tasks import InputError
 
@@ -74,6 +76,22 @@ def test_pairs_by_hand(home: Path) -> None:
     exact = holm([mcnemar_exact(right[a], right[b]).p for a, b in compared])
     assert [pair.mcnemar_p for pair in compared.values()] == pytest.approx(exact)
     assert compared["lsi", "binary"].p < 0.001 <= near.p
+
+
+def test_runs_of_which_fewer_documents_asked_are_not_compared(home: Path, tmp_path: Path) -> None:
+    """An earlier version asked with all test documents, where now a sample does."""
+    half, known = N // 2, {"documents_95": {"map": 0.05}}
+    metrics = {"accuracy": 0.9, "map": 0.5}
+    one_label(tmp_path, "r8", "nb", TARGET[:half], answers(5)[:half], metrics=metrics, **known)
+    one_label(tmp_path, "r8", "lsi", TARGET, answers(6), **known)
+    one_label(tmp_path, "r8", "tfidf", TARGET, answers(20), **known)
+    rows = Index(tmp_path).rows()
+    found = placed(rows, "map", tmp_path)
+    assert {summary.ranked_by for summary in found} == {MIXED}
+    (said,) = verdicts(tmp_path, rows, "map")
+    assert "the metric is of 30 and 60 test documents: run the older ones again" in said
+    with pytest.raises(InputError, match="of 30 and 60 test documents"):
+        pairs(tmp_path, "r8", runs_of_methods(tmp_path, ["r8"], ["nb", "lsi"], "honest")["r8"], "map")
 
 
 def test_ranks_over_data_sets(home: Path) -> None:

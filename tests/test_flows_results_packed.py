@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -282,6 +283,23 @@ def test_the_packed_board_is_the_record() -> None:
 
     shown = sorted(board_page.summaries(lines), key=place)
     assert shown == sorted(recorded.summaries(), key=place)
+
+
+def test_a_board_of_the_first_version_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = packed.read(packed.FILE)[:3]
+    older = [{name: value for name, value in line.items() if name != "pairs"} for line in lines]
+    with monkeypatch.context() as patch:
+        patch.setattr(packed, "schema", partial(packed.schema, 1))
+        patch.setattr(packed, "VERSION", 1)
+        packed.write(tmp_path / "old.parquet", older)
+    assert packed.read(tmp_path / "old.parquet") == [line | {"pairs": {}} for line in lines]
+
+
+@pytest.mark.parametrize("pairs", [{"accuracy": 5}, {"accuracy": {"f" * 12: "y"}}, {"luck": {}}])
+def test_paired_tests_are_p_of_known_metrics(pairs: dict[str, Any], tmp_path: Path) -> None:
+    packed.write(tmp_path / "bad.parquet", [packed.read(packed.FILE)[0] | {"pairs": pairs}])
+    with pytest.raises(InputError, match=r"its paired tests of '(accuracy|luck)' are none"):
+        packed.read(tmp_path / "bad.parquet")
 
 
 def test_the_page_is_one_file_with_ranks_that_sorts() -> None:

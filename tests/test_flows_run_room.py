@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from tests.own_documents import write
 from textbench.flows.plan.cell import plan
-from textbench.flows.plan.request import BenchmarkRequest, LabelBudgetRequest
+from textbench.flows.plan.request import BenchmarkRequest
 from textbench.flows.run import room
 from textbench.flows.run.preflight import require_data
 from textbench.flows.run.room import megabytes, settings_within
@@ -180,13 +180,6 @@ def test_members_of_ensembles_and_joins_are_told_too(many: dict[str, str], tmp_p
         InputError, match=r"^dcot\(n_prototypes=3\) would need about 0 MB for the 700 training"
     ):
         require_data(tmp_path, cells[1:2], say=said.append, memory_limit=1e-9)
-
-
-def test_features_of_a_curve_are_told_once(many: dict[str, str], tmp_path: Path) -> None:
-    cells = plan(LabelBudgetRequest([], ["tfidf", "nb"], own=many, budgets=[20, 40], draws=2))
-    said: list[str] = []
-    require_data(tmp_path, cells, say=said.append)
-    assert [line.partition(":")[0] for line in said] == ["tfidf"] * 2
 
 
 def test_what_is_there_or_small_is_not_tried(many: dict[str, str], tmp_path: Path) -> None:

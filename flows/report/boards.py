@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from textbench.evaluation.statistics.significance import holm
 from textbench.flows.report.evidence import Evidence, published_name
 from textbench.flows.report.recorded import beside, paper_of
 from textbench.flows.results.leaderboard import CUT, caption, cut, failures, rank_of
@@ -20,11 +21,14 @@ from textbench.flows.results.placed import note as note_of_ranks
 from textbench.flows.results.placed import paired, with_ranks
 from textbench.flows.results.runs import HONEST, command_to_run
 from textbench.flows.results.summary import Summary, columns, summarise, tables
-from textbench.flows.results.winner import Standing, standing
+from textbench.flows.results.winner import LEVEL, Standing, standing
 from textbench.flows.tables.table import LOCAL, NOTHING, RECORDED, Datum, Table, number, slug
 
 LEAST = 1e-9  # of a fraction: less is floating point's
-MEETS = "interval meets the best's"
+MEETS, TIED = (
+    "interval meets the best's",
+    "tied",
+)  # of what is recorded: by intervals alone, and by a paired test
 
 
 @dataclass(frozen=True)
@@ -118,6 +122,10 @@ class Board:
         distance = abs(summary.mean[self.metric] - best.mean[self.metric])
         if distance <= LEAST:
             return "best"
+        tests = best.pairs.get(self.metric, {})
+        if summary.cells in tests:
+            corrected = dict(zip(tests, holm(list(tests.values())), strict=True))
+            return TIED if corrected[summary.cells] >= LEVEL else ""
         reach = summary.half_width[self.metric] + best.half_width[self.metric]  # nan without an interval
         return MEETS if not is_best_here and distance <= reach else ""
 
@@ -270,7 +278,7 @@ def _ranked(board: Board, lines: Sequence[BoardLine]) -> list[Summary]:
         for other in named
         if (p := one.pairs.get(board.metric, {}).get(other.cells)) is not None
     }
-    return with_ranks(named, board.metric, {**board.pairs, **tests})
+    return with_ranks(named, board.metric, {**tests, **board.pairs})
 
 
 def _half_width(summary: Summary, metric: str) -> Datum:

@@ -256,8 +256,11 @@ def _as_good(board: Board) -> str:
     """Say which recorded methods are as good as the best recorded one, or nearly so."""
     _, *others = board.lines
     equal = [line.summary.label for line in others if line.mark == "best"]
-    near = [line.summary.label for line in others if line.mark == boards.MEETS]
+    near, tied = (
+        [line.summary.label for line in others if line.mark == mark] for mark in (boards.MEETS, boards.TIED)
+    )
     said = f"; as good: {', '.join(equal)}" if equal else ""
+    said += f"; tied with it: {', '.join(tied)}" if tied else ""
     said += f"; intervals that meet its: {', '.join(near)}" if near else ""
     return said if others else " (the only one)"
 

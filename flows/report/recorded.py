@@ -235,18 +235,17 @@ def record(evidence: Evidence) -> int:
     n_new = 0
     rows_here = newest(row for row in evidence.rows if is_ours(row))
     for table in tables(summarise(rows_here)):
-        runs = {
-            s.label: sorted((row for row in rows_here if s.holds(row)), key=lambda row: row["seed"])
-            for s in table
-        }
-        cells = {label: " ".join(row["key"][:SHORT] for row in own) for label, own in runs.items()}
         metric = columns(table, None)[0]
-        tested = paired(evidence.home, rows_here, table, metric)
+        tests = _tests(evidence.home, rows_here, table, metric)
         for summary in table:
-            pairs = {cells[other]: _rounded(p) for (one, other), p in tested.items() if one == summary.label}
-            line = _record(evidence, summary, runs[summary.label], commit)
-            line |= {"cells": cells[summary.label], "pairs": json.dumps({metric: pairs}) if pairs else ""}
-            rows[tuple(line[name] for name in PLACE)] = line
+            own = sorted((row for row in rows_here if summary.holds(row)), key=lambda row: row["seed"])
+            line = _record(evidence, summary, own, commit)
+            place = tuple(line[name] for name in PLACE)
+            earlier = rows[place] if place in rows and rows[place]["cells"] == line["cells"] else {}
+            pairs = _pairs(earlier)
+            pairs[metric] = pairs.get(metric, {}) | tests[summary.label]
+            line["pairs"] = json.dumps(pairs) if pairs[metric] else ""
+            rows[place] = line
             n_new += 1
     write(FILE, COLUMNS, sorted(rows.values(), key=lambda row: [row[name] for name in PLACE]))
     return n_new
@@ -260,8 +259,17 @@ def commit_of_code() -> str:
     return committed(FILE, recorded_draws.FILE, MEASURED, recorded_audits.FILE)
 
 
-def _rounded(p: float) -> float:
-    return float(f"{p:.4g}")
+def _tests(
+    home: Path, rows: Sequence[Mapping[str, Any]], table: Sequence[Summary], metric: str
+) -> dict[str, dict[str, float]]:
+    """Return p of each method's paired tests with the others of its paper, by its label and the cells of the other."""
+    found: dict[str, dict[str, float]] = {summary.label: {} for summary in table}
+    cells = {summary.label: summary.cells for summary in table}
+    for paper in {paper_of(summary) for summary in table}:
+        own = [summary for summary in table if paper_of(summary) == paper]
+        for (one, other), p in paired(home, rows, own, metric).items():
+            found[one][cells[other]] = found[other][cells[one]] = p
+    return found
 
 
 def write(path: Path, names: Sequence[str], rows: Iterable[Mapping[str, str]]) -> None:
@@ -308,6 +316,7 @@ def _record(
         "peak_mb": "" if summary.peak_mb is None else f"{summary.peak_mb:.1f}",
         "params": settings(own),
         "on_border": " ".join(summary.on_border),
+        "cells": summary.cells,
         "data_sha256": " ".join(f"{name}={digest}" for name, digest in sorted(corpus["sha256"].items())),
         "commit": commit,
         "hardware": hardware_here(),

@@ -27,7 +27,7 @@ from textbench.flows.plan.corpora import choose_datasets, choose_methods
 from textbench.flows.results.index import Index
 from textbench.flows.results.method_names import explained, in_groups, marked
 from textbench.flows.results.metric_names import KNOWN, heading, scale
-from textbench.flows.results.predictions import corpus_key, is_right, predictions, tally
+from textbench.flows.results.predictions import corpus_key, is_right, predictions, require_same_number, tally
 from textbench.flows.results.runs import command_to_run, find_run, is_whole
 from textbench.flows.results.summary import latest, summarise
 from textbench.flows.tables.table import Datum, Table, of_texts
@@ -201,6 +201,7 @@ def pairs(
     first_row = next(iter(entrants[0].runs.values()))
     metric = metric or ("micro_f1" if is_of_several_labels(first_row["metrics"]) else "accuracy")
     tallies = {name: tally(runs, metric) for name, runs in tables.items()}
+    require_same_number(tallies.values())
     draws = dict(zip(tallies, bootstrap(list(tallies.values())).T, strict=True))
     found = []
     for first, second in combinations(tables, 2):

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 FILE = PROJECT / "evaluation" / "board.parquet"  # what the repository records
 CELL, MEAN = "cell", "mean"
 NAME, VERSION = "textbench-board", 2
+SINCE = {"pairs": 2}  # columns that earlier versions do not have
 MOST_BYTES, MOST_LINES = 50_000_000, 200_000
 TEXTS = (
     "kind", "dataset", "documents_sha256", "protocol", "paper", "method", "probe", "data_sha256", "commit", "hardware",
@@ -53,19 +54,20 @@ Line = dict[str, Any]
 
 
 @cache
-def schema() -> "pyarrow.Schema":
-    """Return the columns of a packed board."""
+def schema(version: int = VERSION) -> "pyarrow.Schema":
+    """Return the columns of a packed board of a version."""
     import pyarrow as pa
 
     numbers = [("trials", pa.int64()), ("seconds", pa.float64()), ("peak_mb", pa.float64())]
-    return pa.schema([
+    columns = [
         *((name, pa.string()) for name in TEXTS),
         *numbers,
         ("seeds", pa.list_(pa.int64())),
         ("uses_labels", pa.bool_()),
         *((name, pa.list_(pa.string())) for name in LISTS),
         *((name, pa.string()) for name in OBJECTS),
-    ])  # fmt: skip
+    ]  # fmt: skip
+    return pa.schema([column for column in columns if SINCE.get(column[0], 1) <= version])
 
 
 def blank() -> Line:
@@ -119,6 +121,7 @@ def read(path: Path) -> list[Line]:
         about = _about(path, file.schema_arrow)
         lines = [_unfolded(line) for line in file.read().to_pylist()]
         is_intact = _checksum(lines) == about.get("sha256")
+        lines = [blank() | line for line in lines]
     except OSError as error:
         if error.strerror is None:  # of the reader of Parquet
             raise InputError(f"{path} is damaged or no Parquet file ({_short(error)})") from error
@@ -144,18 +147,19 @@ def _about(path: Path, found: "pyarrow.Schema") -> dict[str, Any]:
     if NAME.encode() not in metadata:
         raise InputError(f"{path} is no packed board of textbench: make one with textbench results pack")
     about = json.loads(metadata[NAME.encode()])
-    if about.get("version") != VERSION:
+    version = about.get("version")
+    if version not in range(1, VERSION + 1):
         raise InputError(
-            f"{path} has format version {about.get('version')!r}, this textbench reads {VERSION}; pack it again"
+            f"{path} has format version {version!r}, this textbench reads those to {VERSION}; pack it again"
         )
-    if not found.equals(schema()):
-        different = [name for name in schema().names if name not in found.names] or found.names
+    if not found.equals(schema(version)):
+        different = [name for name in schema(version).names if name not in found.names] or found.names
         raise InputError(f"{path} does not have the columns of a packed board ({', '.join(different[:5])})")
     return dict(about)
 
 
 def _unfolded(line: Line) -> Line:
-    for name in OBJECTS:
+    for name in line.keys() & set(OBJECTS):
         line[name] = json.loads(line[name]) if line[name] else {}
         if not isinstance(line[name], dict):
             raise ValueError(f"{name} is no JSON object")
@@ -185,9 +189,16 @@ def _problem(line: Line) -> str:
                 return f"there is no metric {metric!r}"
             if type(value) not in (int, float) or not math.isfinite(value):
                 return f"{metric} must be a finite number, got {value!r}"
+    for metric, pairs in line["pairs"].items():
+        if metric not in KNOWN or not isinstance(pairs, dict) or not all(map(_is_p, pairs.values())):
+            return f"its paired tests of {metric!r} are none"
     if not set(line["half_widths"]) <= set(line["over"]):
         return "an interval does not say over what it is"
     return _wrong_key(line) if line["kind"] == CELL else ""
+
+
+def _is_p(value: Any) -> bool:
+    return type(value) in (int, float) and 0 <= value <= 1
 
 
 def _wrong_key(line: Line) -> str:

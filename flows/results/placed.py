@@ -64,8 +64,8 @@ def paired(
     read = {s.label: _read(home, rows, s, seeds, metric) for s in compared}
     known = [s for s in compared if read[s.label]]
     found = {}
-    for corpus in dict.fromkeys(_corpus(read[s.label]) for s in known):
-        own = [s for s in known if _corpus(read[s.label]) == corpus]
+    for documents in dict.fromkeys(_documents(read[s.label]) for s in known):
+        own = [s for s in known if _documents(read[s.label]) == documents]
         tallies = [one for s in own if (told := read[s.label]) for one in told[1:]]
         draws = bootstrap(tallies) if len(own) > 1 else None
         for i, j in combinations(range(len(own)), 2):
@@ -76,8 +76,9 @@ def paired(
     return found
 
 
-def _corpus(read: "tuple[str, SufficientStatistics] | None") -> str:
-    return read[0] if read else ""
+def _documents(read: "tuple[str, SufficientStatistics] | None") -> tuple[str, int]:
+    """Return what tells test documents from others, and how many of them a metric is of."""
+    return (read[0], len(read[1].columns)) if read else ("", 0)
 
 
 def _read(

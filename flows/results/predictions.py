@@ -101,6 +101,14 @@ def tally(tables: Sequence["pyarrow.Table"], metric: str) -> SufficientStatistic
     return mean_of([label_tally(metric, *labels(table)) for table in tables])
 
 
+def require_same_number(tallies: Iterable[SufficientStatistics]) -> None:
+    """Raise InputError where a metric of runs is not of equally many test documents: an earlier version asked all."""
+    numbers_of = sorted({len(tally.columns) for tally in tallies})
+    if len(numbers_of) > 1:
+        listed = " and ".join(f"{n:,}" for n in numbers_of)
+        raise InputError(f"the metric is of {listed} test documents: run the older ones again")
+
+
 def labels(table: "pyarrow.Table") -> "tuple[np.ndarray, np.ndarray]":
     """Return true and predicted classes, (n_documents,) ints each."""
     return numbers(table["target"]), numbers(table["predicted"])

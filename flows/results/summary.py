@@ -17,6 +17,7 @@ from textbench.flows.results.metric_names import KNOWN, SHOWN, SHOWN_SEVERAL, pl
 from textbench.tasks.catalogue import ENSEMBLE
 from textbench.tasks.words import counted
 
+DIGITS = 12  # of a cell's key, in the record
 KINDS = (DEFAULT, TUNED, ENSEMBLED) = ("default", "tuned", "ensembled")
 
 
@@ -40,8 +41,8 @@ class Summary:
     `uses_labels` says that the representation was fitted to labels. `unread`: of a pretrained model, the shares of the
     documents that it cut and of the tokens that it did not read. `rank` is the least and the greatest rank that it may
     have, `ties` the letters of its groups of ties, `ranked_by` what these rest on: `flows.results.placed` sets them.
-    Of what is recorded `cells` are the keys of its runs, and `pairs` by metric p of its paired tests, not corrected, by
-    the `cells` of the other.
+    `cells` are the keys of its runs, the lowest seed first, DIGITS of each; of what is recorded `pairs` has by metric p
+    of its paired tests, not corrected, by the `cells` of the other.
     """
 
     dataset: str
@@ -263,7 +264,15 @@ def _summary(group: Group, rows: list[Mapping[str, Any]]) -> Summary:
         data_note=next((row["data_note"] for row in rows if row.get("data_note")), ""),
         uses_labels=uses_labels(rows[0]) or any(row.get("uses_labels") for row in rows),
         unread=next((row["unread"] for row in rows if row.get("unread")), {}),
+        cells=_cells(done),
     )
+
+
+def _cells(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return keys of runs; none where MLflow alone knows one of them."""
+    if not all(row.get("key") for row in rows):
+        return ""
+    return " ".join(row["key"][:DIGITS] for row in sorted(rows, key=lambda row: row["seed"]))
 
 
 def _ids(rows: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -15,7 +15,7 @@ from textbench.evaluation.statistics.significance import bootstrap, difference, 
 from textbench.evaluation.statistics.sufficient_statistics import SufficientStatistics
 from textbench.flows.results.index import Index
 from textbench.flows.results.metric_names import KNOWN, heading, places, scale
-from textbench.flows.results.predictions import corpus_key, predictions, tally
+from textbench.flows.results.predictions import corpus_key, predictions, require_same_number, tally
 from textbench.flows.results.summary import (
     Summary,
     columns,
@@ -187,4 +187,5 @@ def _paired(
     if len({corpus_key(home, row) for runs in both for row in runs}) > 1:
         raise InputError("tested on other documents: the data set changed in between")
     one, other = (tally([predictions(home, row) for row in runs], metric) for runs in both)
+    require_same_number([one, other])
     return one, other

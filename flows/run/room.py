@@ -41,10 +41,10 @@ def require_room(
     That is of memory the limit, in megabytes, or SHARE of the machine's, and of time the limit of a stage, in seconds,
     or LONGEST. What a method needs it says itself, `megabytes` and `seconds`; of others that grows no faster than
     documents, and with more than MANY of them it is measured on samples (`by_samples`), which `say` is told. An
-    ensemble needs what each of its members does. Data that is not stored here is not known, and refuses nothing. Of
-    parameters that are searched the default counts. Raises InputError naming the method, the data, what it would need,
-    what there is, and where the method says what it needs of memory the largest setting of each parameter that would
-    fit.
+    ensemble needs what each of its members does; what it takes to find near documents, which decide together, is not
+    told. Data that is not stored here is not known, and refuses nothing. Of parameters that are searched the default
+    counts. Raises InputError naming the method, the data, what it would need, what there is, and where the method says
+    what it needs of memory the largest setting of each parameter that would fit.
     """
     import psutil
 
@@ -139,14 +139,14 @@ def _grown(
 def _untold(store: Store, cell: Cell) -> Mapping[str, Reference]:
     """Return the stages that make a cell's features, or of a classifier, which has none, its tuning and training.
 
-    None where features are there already, of vectors that are paid for or read from a file, and of a classifier whose
-    parameters are searched or that sees few labels. Features are told as of all labels.
+    None where features are there already, of vectors that are paid for or read from a file, of a classifier whose
+    parameters are searched, and of curves; none of those stages that are there.
     """
     asked = cell.references["tune"].params
     entry = catalogue.method(asked["method"])
-    if entry.is_file:
+    if entry.is_file or asked.get("labels"):
         return {}
-    if entry.is_classifier and (asked.get("trials") or asked.get("search_seconds") or asked.get("labels")):
+    if entry.is_classifier and (asked.get("trials") or asked.get("search_seconds")):
         return {}
     if entry.is_classifier:
         stages = {stage: cell.references[stage] for stage in ("tune", "evaluate")}
@@ -155,8 +155,9 @@ def _untold(store: Store, cell: Cell) -> Mapping[str, Reference]:
             cell.references["vectorize"], asked["method"], asked.get("fixed") or {}, cell.seed
         )
         stages = feature_stages(features)
-    is_made = store.has(list(stages.values())[-1])
-    return {} if is_made or "text_vectors" in stages else stages
+    if store.has(list(stages.values())[-1]) or "text_vectors" in stages:
+        return {}
+    return {stage: reference for stage, reference in stages.items() if not store.has(reference)}
 
 
 def _spent(store: Store, cell: Cell, stages: Mapping[str, Reference], n: int) -> dict[str, Needs]:
