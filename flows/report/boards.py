@@ -25,10 +25,8 @@ from textbench.flows.results.winner import LEVEL, Standing, standing
 from textbench.flows.tables.table import LOCAL, NOTHING, RECORDED, Datum, Table, number, slug
 
 LEAST = 1e-9  # of a fraction: less is floating point's
-MEETS, TIED = (
-    "interval meets the best's",
-    "tied",
-)  # of what is recorded: by intervals alone, and by a paired test
+# Marks of what is recorded: by intervals alone, and by a paired test.
+MEETS, TIED = "interval meets the best's", "tied"
 
 
 @dataclass(frozen=True)
