@@ -1,15 +1,17 @@
 """Compressed features' 83.0 on 20 Newsgroups: pointer costs of a denser grid, unit rows with LIBLINEAR, and a softmax.
 
 Training and test messages are compressed together, in the fast mode (no iterations of ADMM), k = 5. The paper divides
-documents by their L1 norm and features by their standard deviation, then fits a multinomial elastic net. Its softmax is
-here with squares alone; C by a fifth of the training messages held out, of each pointer cost anew.
+documents by their L1 norm and features by their standard deviation, then fits glmnet's elastic net: a softmax here, with C
+and the share of absolute values by a fifth of the training messages held out, of each pointer cost anew. glmnet divides
+features by their deviation once more, which changes nothing where they have one already.
 """
 
 from collections.abc import Sequence
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.linear_model import LogisticRegression
+from numba import njit
+from scipy.special import logsumexp
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import normalize
 from sklearn.svm import LinearSVC
@@ -20,7 +22,10 @@ from textbench.tasks import catalogue
 from textbench.tasks.tokens import token_rule, vectorize
 
 POINTER_COSTS = (0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.19)
-GRID = (0.0003, 0.001, 0.003, 0.01)
+GRID = (0.0003, 0.001, 0.003, 0.01, 0.03, 0.1)
+L1_RATIOS = (0.01, 0.1, 0.5)
+# A solution is accepted when a pass over all features changes the objective by less than this share.
+TOLERANCE, MOST_PASSES = 1e-5, 300
 
 
 def as_published(X: sp.csr_matrix) -> sp.csr_matrix:
@@ -31,15 +36,115 @@ def as_published(X: sp.csr_matrix) -> sp.csr_matrix:
     return (X @ sp.diags(np.divide(1, deviation, where=deviation > 0, out=np.zeros_like(deviation)))).tocsr()
 
 
-def softmax(X: sp.csr_matrix, y: np.ndarray, test: sp.csr_matrix) -> tuple[float, np.ndarray]:
-    """C as a held-out fifth chooses it, and the classes of the test documents (n_test,)."""
-    rows = train_test_split(np.arange(len(y)), test_size=0.2, stratify=y, random_state=0)
+class SoftmaxPath:
+    """A softmax with an elastic net, for one C after another: r |W|_1 + (1 - r) |W|^2 / 2 - C sum_i log p(y_i | x_i).
+
+    Solved feature by feature, the weights of all classes at once; diag(p) - p p' is at most 2 diag(p (1 - p)), so
+    that this is each weight's curvature. X: csr (n, d); y: (n,) ints from 0; the intercept is not penalised.
+    """
+
+    def __init__(self, X: sp.csr_matrix, y: np.ndarray, l1_ratio: float) -> None:
+        self.X, self.y, self.l1_ratio = sp.csc_matrix(X), y, l1_ratio
+        n_classes = int(y.max()) + 1
+        self.weights = np.zeros((X.shape[1], n_classes))
+        self.bias = np.log(np.bincount(y) / len(y))
+        self.scores = np.tile(self.bias, (len(y), 1))
+
+    def solve(self, C: float) -> "SoftmaxPath":
+        """Go on from the last solution to that of C."""
+        columns = (self.X.data, self.X.indices, self.X.indptr)
+        before, active = np.inf, np.ones(self.X.shape[1], dtype=bool)
+        for number in range(MOST_PASSES):
+            # Of every ten passes one goes over all features, the others over those with a weight.
+            active[:] = number % 10 == 0 or self.weights.any(axis=1)
+            _pass(*columns, self.y, self.scores, self.weights, self.bias, active, C, self.l1_ratio)
+            value = self.objective(C)
+            assert value <= before * (1 + 1e-9), "a pass must not raise what is minimised"
+            if number % 10 == 0 and before - value < TOLERANCE * abs(value):
+                break
+            before = value
+        return self
+
+    def objective(self, C: float) -> float:
+        """Return what is minimised."""
+        loss = logsumexp(self.scores, axis=1) - self.scores[np.arange(len(self.y)), self.y]
+        squares, absolutes = np.square(self.weights).sum(), np.abs(self.weights).sum()
+        return float(self.l1_ratio * absolutes + (1 - self.l1_ratio) * squares / 2 + C * loss.sum())
+
+    def predict(self, X: sp.csr_matrix) -> np.ndarray:
+        """Return the classes (n_documents,)."""
+        return np.asarray((X @ self.weights + self.bias).argmax(axis=1))
+
+
+@njit(cache=False)
+def _pass(
+    data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, y: np.ndarray, scores: np.ndarray,
+    weights: np.ndarray, bias: np.ndarray, active: np.ndarray, C: float, l1_ratio: float,
+) -> None:  # fmt: skip
+    """Change the weights of each active feature once, and the intercepts; scores (n, K) follow."""
+    n, n_classes = scores.shape
+    p = np.empty_like(scores)
+    for i in range(n):
+        _softmax(scores[i], p[i])
+    slope, bend, step = np.empty(n_classes), np.empty(n_classes), np.empty(n_classes)
+    slope[:], bend[:] = 0, 0
+    for i in range(n):
+        slope[y[i]] -= 1
+        for k in range(n_classes):
+            slope[k] += p[i, k]
+            bend[k] += 2 * p[i, k] * (1 - p[i, k])
+    for k in range(n_classes):
+        step[k] = -slope[k] / max(bend[k], 1e-9)
+        bias[k] += step[k]
+    for i in range(n):
+        for k in range(n_classes):
+            scores[i, k] += step[k]
+        _softmax(scores[i], p[i])
+    for j in range(len(active)):
+        if not active[j]:
+            continue
+        slope[:], bend[:] = 0, 0
+        for place in range(indptr[j], indptr[j + 1]):
+            i, x = indices[place], data[place]
+            slope[y[i]] -= x
+            for k in range(n_classes):
+                slope[k] += x * p[i, k]
+                bend[k] += 2 * x * x * p[i, k] * (1 - p[i, k])
+        changes = False
+        for k in range(n_classes):
+            curvature = max(C * bend[k] + 1 - l1_ratio, 1e-9)
+            goal = weights[j, k] - (C * slope[k] + (1 - l1_ratio) * weights[j, k]) / curvature
+            new = max(abs(goal) - l1_ratio / curvature, 0.0) * np.sign(goal)
+            step[k] = new - weights[j, k]
+            weights[j, k] = new
+            changes = changes or step[k] != 0
+        if changes:
+            for place in range(indptr[j], indptr[j + 1]):
+                i, x = indices[place], data[place]
+                for k in range(n_classes):
+                    scores[i, k] += x * step[k]
+                _softmax(scores[i], p[i])
+
+
+@njit(cache=False)
+def _softmax(scores: np.ndarray, p: np.ndarray) -> None:
+    p[:] = np.exp(scores - scores.max())
+    p /= p.sum()
+
+
+def softmax(X: sp.csr_matrix, y: np.ndarray, test: sp.csr_matrix) -> tuple[float, float, np.ndarray]:
+    """Return C and the share of absolute values as a held-out fifth chooses them, and the test documents' classes."""
+    inside, outside = train_test_split(np.arange(len(y)), test_size=0.2, stratify=y, random_state=0)
     right = {}
-    for C in GRID:
-        model = LogisticRegression(C=C, max_iter=60).fit(X[rows[0]], y[rows[0]])
-        right[C] = model.score(X[rows[1]], y[rows[1]])
+    for l1_ratio in L1_RATIOS:
+        path = SoftmaxPath(X[inside], y[inside], l1_ratio)
+        for C in GRID:
+            right[C, l1_ratio] = (path.solve(C).predict(X[outside]) == y[outside]).mean()
     best = max(right, key=right.__getitem__)
-    return best, LogisticRegression(C=best, max_iter=100).fit(X, y).predict(test)
+    path = SoftmaxPath(X, y, best[1])
+    for C in GRID[: GRID.index(best[0]) + 1]:
+        path.solve(C)
+    return *best, path.predict(test)
 
 
 def run(pointer_costs: Sequence[float], *, with_softmax: bool) -> None:
@@ -65,8 +170,11 @@ def run(pointer_costs: Sequence[float], *, with_softmax: bool) -> None:
             )
         if with_softmax:
             Z = as_published(X)
-            C, found = softmax(Z[:n], y, Z[n:])
-            print(f"pointer cost {cost:g}, as published, softmax, C {C:g}: {over_documents(found == target)}")
+            C, l1_ratio, found = softmax(Z[:n], y, Z[n:])
+            chosen = f"C {C:g}, l1_ratio {l1_ratio:g}"
+            print(
+                f"pointer cost {cost:g}, as published, softmax, {chosen}: {over_documents(found == target)}"
+            )
 
 
 def main() -> None:
