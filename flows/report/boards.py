@@ -292,7 +292,9 @@ def _explained(board: Board, shown: Sequence[str]) -> list[str]:
     if board.summaries:
         said = [
             caption(board.summaries, shown, best=""),
-            "Tied: not told apart from the best by the paired bootstrap over test documents (p, Holm-corrected).",
+            "Tied: not told apart from the best by the paired bootstrap over test documents (p, Holm-corrected for the "
+            "best's pairs). Ranks are corrected for all pairs of the table, so that a method behind the best may share "
+            "a rank with it.",
         ]
     else:
         said = ["Percent; means over seeds with half of the 95 % interval."]
