@@ -302,7 +302,8 @@ def _explained(board: Board, shown: Sequence[str]) -> list[str]:
         said.append(f"{board.dataset}: {note}.")
     if board.recorded:
         said.append(
-            "What is recorded was measured before under the same protocol; intervals (s over seeds, d over test "
+            "What is recorded was measured before under the same protocol. Ranks rest on paired tests where the record "
+            "keeps them, on the seeds that the methods of one recording share; intervals (s over seeds, d over test "
             "documents) are no paired tests."
         )
     if not board.source:
