@@ -151,7 +151,7 @@ def test_up_to_how_many_labels_an_encoder_wins(gains: tuple[int, ...], said: str
         if row["labels"] == {"budget": 80, "draw": 0}
     ]
     (line,) = crossovers(rows)
-    assert line == f"d: {said}. 4 paired t tests over draws, Holm-corrected together."
+    assert line == f"d: {said}. 4 paired t tests over 6 draws, Holm-corrected together."
     assert verdicts(rows)[-1] == line
     assert crossovers([row for row in rows if row["method"] != "tfidf"]) == []
 
