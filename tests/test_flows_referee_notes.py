@@ -1,6 +1,7 @@
 """Notes of the ledger: each is about claims there are, its figures agree with one another, and bad ones are refused."""
 
 import re
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
@@ -44,16 +45,21 @@ def test_a_row_whose_method_or_settings_are_not_known_is_not_judged_by_its_figur
     assert all(c.unstated for c in read_claims() if (c.place, c.method in reported) == ("table-1", True))
 
 
+def _with_those_before(before: str, settings: str) -> str:
+    return f"{settings}; {before}" if settings.startswith("the same") else settings
+
+
 def test_a_gap_that_is_called_explained_is_closed_by_one_yardstick() -> None:
     """A figure's own interval is granted over seeds alone: one that draws nothing has none, nor has one seed."""
     called = [note for note in NOTES if re.search("^Explained:|explains the gap", note.text)]
     assert called
     for note in called:
         printed = [c.printed for c in read_claims() if note.is_about(c.id) and c.printed]
+        settings = accumulate((one.settings for one in note.experiments), _with_those_before)
         reaches = [
             (figure.value, figure.half_width or 0.0)
-            for one in note.experiments
-            if not re.search("nothing random|one seed|seed 0", one.settings)
+            for own, one in zip(settings, note.experiments, strict=True)
+            if not re.search("nothing random|one seed|seed 0", own)
             for figure in one.figures
             if figure.value is not None and not figure.change.startswith("as here")
         ]
