@@ -18,6 +18,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import normalize
 from sklearn.svm import LinearSVC
 
+from tests.benchmarks.gaps._documents import all_documents
 from tests.benchmarks.gaps._printing import over_documents
 from textbench.evaluation.probes.wide import ElasticNetProbe
 from textbench.featurizers.compressive import CompressiveKGrams
@@ -180,14 +181,7 @@ def run(pointer_costs: Sequence[float], *, with_elastic_nets: bool) -> None:
     corpus = catalogue.dataset("20ng").load().load()
     vectors = vectorize(corpus.train_texts, corpus.test_texts, token_rule("letters"), transductive=True)
     y, target, n = corpus.train_targets, corpus.test_targets, len(corpus.train_texts)
-    documents = [
-        document
-        for ids, offsets in (
-            (vectors.train_ids, vectors.train_offsets),
-            (vectors.test_ids, vectors.test_offsets),
-        )
-        for document in np.split(ids, offsets[1:-1])
-    ]
+    documents = all_documents(vectors)
     for cost in pointer_costs:
         X = CompressiveKGrams(pointer_cost=cost, max_iter=0).fit_transform(documents)
         for name, rows in (("unit rows", normalize(X)), ("sublinear, unit rows", normalize(X.log1p()))):

@@ -11,6 +11,7 @@ import numpy as np
 from gensim.models import Doc2Vec
 from gensim.models.doc2vec import TaggedDocument
 
+from tests.benchmarks.gaps._documents import all_documents
 from tests.benchmarks.gaps._printing import over_documents
 from textbench.evaluation.probes.catalogue import LinearSVMProbe
 from textbench.evaluation.probes.tuning import choose_c
@@ -18,8 +19,9 @@ from textbench.featurizers._paragraph_vectors import LONGEST_TEXT
 from textbench.tasks import catalogue
 from textbench.tasks.tokens import token_rule, vectorize
 
-AS_HERE: dict[str, Any] = {"vector_size": 400, "window": 10, "negative": 10, "min_count": 20, "epochs": 25,
-                              "sample": 1e-3, "dm": 1}  # fmt: skip
+AS_HERE: dict[str, Any] = {
+    "vector_size": 400, "window": 10, "negative": 10, "min_count": 20, "epochs": 25, "sample": 1e-3, "dm": 1
+}  # fmt: skip
 STOP_WORDS = "letters"
 CHANGES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "as here": ("scdv", {}),
@@ -51,11 +53,7 @@ def run(*names: str, seeds: tuple[int, ...] = (0,)) -> None:
     for name in names:
         rule, changes = CHANGES[name]
         vectors = vectorize(corpus.train_texts, corpus.test_texts, token_rule(rule), transductive=True)
-        parts = (
-            (vectors.train_ids, vectors.train_offsets),
-            (vectors.test_ids, vectors.test_offsets),
-        )
-        documents = [document for ids, offsets in parts for document in np.split(ids, offsets[1:-1])]
+        documents = all_documents(vectors)
         for seed in seeds:
             features = document_vectors(documents, changes, seed)
             train, test = features[: len(y)], features[len(y) :]

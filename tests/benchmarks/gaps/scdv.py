@@ -6,7 +6,7 @@ covariance, ten starts of k-means, the covariance of all points in the first E-s
 diagonal.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import fmean
 
 import numpy as np
@@ -19,13 +19,12 @@ from textbench.evaluation.metrics.coherence import term_probabilities_of_topics,
 from textbench.evaluation.probes.catalogue import LinearSVMProbe
 from textbench.evaluation.probes.tuning import choose_c
 from textbench.featurizers._gaussian_mixture import fit_mixture
-from textbench.featurizers._word_vectors import known_terms
-from textbench.featurizers.scdv import SMALLEST_MEMBERSHIP, Scdv
+from textbench.featurizers.scdv import SMALLEST_MEMBERSHIP, Scdv, _scale
 from textbench.flows.plan.cell import Cell, plan
 from textbench.flows.plan.request import Request
 from textbench.flows.run.workspace import home_folder
 from textbench.tasks.corpus import read_targets
-from textbench.tasks.derived.polysemy import PUBLISHED
+from textbench.tasks.derived.polysemy import N_WORDS, PUBLISHED, _sense
 from textbench.tasks.storage.store import Artifact, Store
 
 SEEDS = range(5)
@@ -59,6 +58,14 @@ def expected(
     return softmax(points @ weighted - (means.T * weighted).sum(axis=0) / 2 + np.log(weights), axis=1)
 
 
+MIXTURES: Mapping[str, Callable[[np.ndarray, int, int], np.ndarray]] = {
+    "as here": lambda points, n_clusters, seed: (
+        fit_mixture(points, n_clusters, "tied", seed=seed).memberships
+    ),
+    "old": old_mixture,
+}
+
+
 def trained() -> Iterator[tuple[int, Artifact, np.ndarray, Artifact]]:
     """Yield each seed with its artifacts: counts, word vectors (n_terms, 200) and corpus."""
     store = Store(home_folder() / "store")
@@ -75,9 +82,10 @@ def trained() -> Iterator[tuple[int, Artifact, np.ndarray, Artifact]]:
         yield cell.seed, store.open(at["vectorize"]), vectors.array("vectors"), store.open(at["ingest"])
 
 
-def with_shares(model: Scdv, shares: np.ndarray) -> Scdv:
-    """Put other P(cluster | term), (n_known_terms, n_clusters), into a fitted model."""
+def with_clusters(model: Scdv, shares: np.ndarray, counts: sp.csr_matrix) -> Scdv:
+    """Put other P(cluster | term), (n_known_terms, n_clusters), into a fitted model, and the threshold that follows."""
     model.term_memberships_ = np.where(shares < SMALLEST_MEMBERSHIP, 0.0, shares).astype(np.float32)
+    model.threshold_ = _scale(counts[:, model.terms_], *model._topics())
     return model
 
 
@@ -95,31 +103,41 @@ def accuracy(
     return found.score, float((probe.predict(T) == target).mean())
 
 
-def softness(shares: np.ndarray) -> float:
-    """Return the share of terms whose most probable cluster has less than 0.9."""
-    return float((shares.max(axis=1) < 0.9).mean())
-
-
-def mean_umass(shares: np.ndarray, terms: np.ndarray, counts: sp.csr_matrix) -> float:
-    """Return the mean coherence of the clusters' first ten words."""
-    memberships = np.zeros((counts.shape[1], shares.shape[1]))
-    memberships[terms] = shares
-    probabilities = term_probabilities_of_topics(memberships, np.asarray(counts.sum(axis=0)).ravel())
-    whole = probabilities[(probabilities > 0).sum(axis=1) >= 10]
-    return float(umass(top_terms(whole), counts).mean())
-
-
-def senses(shares: np.ndarray, terms: np.ndarray, names: list[str]) -> dict[str, float]:
-    """Return P(cluster | word) of the words of several senses, the cluster found by the words printed for it."""
-    place = {names[term]: number for number, term in enumerate(terms)}
-    found = {}
-    for word, asked in PUBLISHED.items():
-        for number, words in enumerate(asked, start=1):
-            known = [place[w] for w in words if w in place]
-            if known and word in place:
-                cluster = shares[known].mean(axis=0).argmax()
-                found[f"{word}, sense {number}"] = float(shares[place[word], cluster])
+def of_all_terms(shares: np.ndarray, terms: np.ndarray, n_terms: int) -> np.ndarray:
+    """Return P(cluster | term) of all terms, (n_terms, n_clusters), 0 for those without a vector."""
+    found = np.zeros((n_terms, shares.shape[1]))
+    found[terms] = shares
     return found
+
+
+def mean_umass(shares: np.ndarray, counts: sp.csr_matrix) -> float:
+    """Return the mean coherence of the first ten words of the clusters of all terms."""
+    probabilities = term_probabilities_of_topics(shares, np.asarray(counts.sum(axis=0)).ravel())
+    whole = probabilities[(probabilities > 0).sum(axis=1) >= N_WORDS]
+    return float(umass(top_terms(whole, N_WORDS), counts).mean())
+
+
+def senses(shares: np.ndarray, names: list[str]) -> dict[str, float]:
+    """Return P(cluster | word) of table 5's words, the clusters found by the words printed for them."""
+    place = {name: number for number, name in enumerate(names)}
+    return {
+        f"{word}, sense {number}": _sense(shares[place[word]], words, shares, place)["probability"]
+        for word, asked in PUBLISHED.items()
+        for number, words in enumerate(asked, start=1)
+    }
+
+
+def said_by(
+    name: str, shares: Mapping[int, np.ndarray], artifact: Artifact, counts: sp.csr_matrix
+) -> dict[str, float]:
+    """Return what tables 4 and 5 say of a mixture's clusters of all terms, by their number."""
+    most = shares[N_CLUSTERS].max(axis=1)
+    own = {
+        "terms under 0.9": float((most[most > 0] < 0.9).mean()),
+        "UMass": mean_umass(shares[N_TOPICS], counts),
+    }
+    own |= senses(shares[N_CLUSTERS], artifact.json("terms"))
+    return {f"{name}, {what}": value for what, value in own.items()}
 
 
 def main() -> None:
@@ -135,26 +153,24 @@ def main() -> None:
         print(
             f"seed {seed}: {', '.join(f'{s:g}: {100 * r[1]:.2f}' for s, r in results.items())}; best {best:g}"
         )
-        figures.setdefault("4 percent", []).append(results[0.04][1])
-        figures.setdefault("the threshold by five folds", []).append(results[best][1])
-        terms = known_terms(vectors, counts.shape[1])
-        points = np.ascontiguousarray(vectors[terms])
-        for name in ("mixture as here", "old mixture"):
-            fits = {}
-            for n in (N_CLUSTERS, N_TOPICS):
-                is_old = name == "old mixture"
-                fits[n] = (
-                    old_mixture(points, n, seed)
-                    if is_old
-                    else fit_mixture(points, n, "tied", seed=seed).memberships
-                )
-            own = accuracy(with_shares(model, fits[N_CLUSTERS]), train, test, y, target, 0.04)[1]
-            figures.setdefault(f"{name}, 4 percent", []).append(own)
-            figures.setdefault(f"{name}, terms under 0.9", []).append(softness(fits[N_CLUSTERS]))
-            said.setdefault(f"{name}, UMass of 80", []).append(mean_umass(fits[N_TOPICS], terms, counts))
-            for sense, value in senses(fits[N_CLUSTERS], terms, artifact.json("terms")).items():
-                said.setdefault(f"{name}, {sense}", []).append(value)
-    for name, values in figures.items():
-        print(f"{name}: {over_draws(values)}")
-    for name, values in said.items():
-        print(f"{name}: {fmean(values):.3f} {[round(value, 3) for value in values]}")
+        shares = {
+            name: {
+                k: of_all_terms(fitted(model.vectors_, k, seed), model.terms_, counts.shape[1])
+                for k in (N_CLUSTERS, N_TOPICS)
+            }
+            for name, fitted in MIXTURES.items()
+        }
+        with_old = with_clusters(model, shares["old"][N_CLUSTERS][model.terms_], counts)
+        for change, value in (
+            ("4 percent", results[0.04][1]),
+            ("the threshold by five folds", results[best][1]),
+            ("the old mixture, 4 percent", accuracy(with_old, train, test, y, target, 0.04)[1]),
+        ):
+            figures.setdefault(change, []).append(value)
+        for name, own in shares.items():
+            for what, value in said_by(name, own, artifact, counts).items():
+                said.setdefault(what, []).append(value)
+    for change, values in figures.items():
+        print(f"{change}: {over_draws(values)}")
+    for what, values in said.items():
+        print(f"{what}: {fmean(values):.3f} {[round(value, 3) for value in values]}")
