@@ -4,12 +4,13 @@ Scores of one classifier are made probabilities first (`Calibration`), so that t
 
 Sources: Caruana, Niculescu-Mizil, Crew, Ksikes, Ensemble Selection from Libraries of Models, ICML (2004); Wolpert,
 Stacked Generalization, Neural Networks 5 (1992); Genest, Zidek, Combining Probability Distributions, Statistical
-Science 1 (1986), section 3.3: the logarithmic pool; Platt, Probabilistic Outputs for Support Vector Machines (1999);
+Science 1 (1986), section 3.3: the logarithmic pool; Platt, Probabilistic Outputs for Support Vector Machines (1999),
+by Newton's method as in Lin, Lin, Weng, A Note on Platt's Probabilistic Outputs, Machine Learning 68 (2007);
 Guo, Pleiss, Sun, Weinberger, On Calibration of Modern Neural Networks, ICML (2017), section 4.2; Zhou, Bousquet, Lal,
 Weston, Schoelkopf, Learning with Local and Global Consistency, NIPS (2003), section 2: smoothing over neighbours.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,11 @@ N_NEAR = 20  # neighbours that a document is smoothed over
 N_STEPS = 10  # of smoothing
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)  # of what neighbours say in what is said of a document
 NEAR_BYTES = 2**26  # of cosines at a time
+MOST_STEPS = 100  # of Newton's method, which takes five to ten
+FLAT = 1e-12  # a fall of the mean log loss that is none
+
+# The value of a function of some variables, its slope, of their shape, and its matrix of second derivatives.
+Bend = tuple[float, np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -47,7 +53,7 @@ class Calibration:
         scores: floats (n_documents, n_labels), at least one document; indicator: bool of the same shape. Platt's
         targets, (n + 1) / (n + 2) instead of 1, keep a perfect classifier finite.
         """
-        from scipy.optimize import minimize, minimize_scalar
+        from scipy.optimize import minimize_scalar
 
         scores = scores.astype(np.float64)
         if not several_labels:
@@ -70,14 +76,7 @@ class Calibration:
         spread = float(near.std()) or 1.0
         n_positive, n_negative = positive.sum(), (~positive).sum()
         goal = np.where(positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
-
-        def loss(line: np.ndarray) -> tuple[float, np.ndarray]:
-            z = line[0] * near / spread + line[1]
-            gap = _sigmoid(z) - goal
-            value = np.mean(np.logaddexp(0, z) - goal * z)
-            return float(value), np.array([np.mean(gap * near) / spread, gap.mean()])
-
-        best = minimize(loss, np.array([1.0, 0.0]), jac=True, method="L-BFGS-B").x
+        best = _newton(_logistic(np.stack([near / spread, np.ones(len(near))]), goal), np.array([1.0, 0.0]))
         return cls(float(best[0]) / spread, float(best[1]), True)
 
     def log_odds(self, scores: np.ndarray) -> np.ndarray:
@@ -242,29 +241,95 @@ def _stacked(log_odds: np.ndarray, indicator: np.ndarray, several_labels: bool) 
 
     log_odds: (n_members, n_documents, n_labels); indicator: bool (n_documents, n_labels).
     """
-    from scipy.optimize import minimize
-
     n_members, n_documents = log_odds.shape[:2]
-    equal = np.full(n_members + several_labels, 1 / n_members)
     if several_labels:
-        equal[-1] = 0.0
+        rows = np.vstack([log_odds.reshape(n_members, -1), np.ones(indicator.size)])
+        fit = _logistic(rows, indicator.ravel().astype(np.float64))
+        per_document = indicator.size / n_documents
+    else:
+        fit, per_document = _softmax(log_odds, indicator), 1.0
+    equal = np.full(n_members + several_labels, 1 / n_members)
+    lowest = np.zeros(len(equal))
+    if several_labels:
+        equal[-1], lowest[-1] = 0.0, -np.inf
 
-    def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
-        z = np.tensordot(weights[:n_members], log_odds, axes=1)
-        if several_labels:
-            z += weights[-1]
-            value, gap = np.sum(np.logaddexp(0, z) - indicator * z), _sigmoid(z) - indicator
-        else:
-            log_p = _log_softmax(z)
-            value, gap = -np.sum(log_p[indicator]), np.exp(log_p) - indicator
-        slope = np.tensordot(log_odds, gap, axes=([1, 2], [0, 1])) / n_documents
-        slope = np.append(slope, gap.sum() / n_documents) if several_labels else slope
+    def loss(weights: np.ndarray) -> Bend:
+        value, slope, curvature = (per_document * part for part in fit(weights))
         apart = weights - equal
-        return float(value / n_documents + DECAY * apart @ apart), slope + 2 * DECAY * apart
+        return (
+            value + DECAY * apart @ apart,
+            slope + 2 * DECAY * apart,
+            curvature + 2 * DECAY * np.eye(len(equal)),
+        )
 
-    bounds = [(0.0, None)] * n_members + [(None, None)] * several_labels
-    best = minimize(loss, equal, jac=True, method="L-BFGS-B", bounds=bounds).x
+    best = _newton(loss, equal, lowest)
     return Weights("stacked", best[:n_members], float(best[-1]) if several_labels else 0.0)
+
+
+def _logistic(rows: np.ndarray, goal: np.ndarray) -> Callable[[np.ndarray], Bend]:
+    """Return the mean log loss of sigmoid(weights @ rows) for probabilities `goal`, as a function of the weights.
+
+    rows: (n_weights, n); goal: (n,).
+    """
+    of_goal = rows @ goal
+
+    def loss(weights: np.ndarray) -> Bend:
+        z = weights @ rows
+        far = np.exp(-np.abs(z))
+        shares = np.where(z > 0, 1.0, far) / (1 + far)
+        value = np.sum(np.maximum(z, 0) + np.log1p(far)) - weights @ of_goal
+        curvature = (rows * (shares * (1 - shares))) @ rows.T
+        return value / len(goal), (rows @ shares - of_goal) / len(goal), curvature / len(goal)
+
+    return loss
+
+
+def _softmax(log_odds: np.ndarray, indicator: np.ndarray) -> Callable[[np.ndarray], Bend]:
+    """Return the mean log loss of softmax(weights @ log_odds), one label a document, as a function of the weights.
+
+    log_odds: (n_members, n_documents, n_labels); indicator: bool (n_documents, n_labels).
+    """
+    true = log_odds[:, indicator]
+
+    def loss(weights: np.ndarray) -> Bend:
+        log_p = _log_softmax(np.tensordot(weights, log_odds, axes=1))
+        shared = np.exp(log_p) * log_odds
+        means, n = shared.sum(axis=2), len(indicator)
+        curvature = np.tensordot(shared, log_odds, axes=([1, 2], [1, 2])) - means @ means.T
+        return -log_p[indicator].sum() / n, (means - true).sum(axis=1) / n, curvature / n
+
+    return loss
+
+
+def _newton(
+    loss: Callable[[np.ndarray], Bend], start: np.ndarray, lowest: np.ndarray | float = -np.inf
+) -> np.ndarray:
+    """Return where a convex function of few variables, none below `lowest`, is least: Newton's method.
+
+    Each step goes towards the least value of the quadratic that agrees with the function to second order, under the
+    same bounds, and is halved until the function falls as a quarter of that step's slope says, or is flat.
+    """
+    from scipy.optimize import lsq_linear
+
+    here = start
+    value, slope, curvature = loss(here)
+    for _ in range(MOST_STEPS):
+        values, axes = np.linalg.eigh(curvature)
+        is_bent = values > values[-1] * 1e-12
+        roots, axes = np.sqrt(values[is_bent]), axes[:, is_bent]
+        bounds = (lowest - here, np.inf)
+        step = lsq_linear(roots[:, None] * axes.T, -(axes.T @ slope) / roots, bounds, method="bvls").x
+        fall = -slope @ step
+        while fall > FLAT:
+            there = here + step
+            found = loss(there)
+            if found[0] <= value - fall / 4:
+                break
+            step, fall = step / 2, fall / 2
+        else:
+            break
+        here, (value, slope, curvature) = there, found
+    return here
 
 
 def without_each(

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
-from scipy.special import expit, log_softmax
+from scipy.special import expit, log_expit, log_softmax
 
 from textbench.evaluation import ensembles
 from textbench.evaluation.ensembles import SCHEMES, Calibration, Weights, learn, quality
@@ -70,6 +71,26 @@ def test_greedy_selection_is_no_worse_than_any_member_and_passes_over_noise() ->
     assert weights.members.sum() == pytest.approx(1) and weights.members[2] < 0.1
     apart = ensembles.without_each(weights, every, INDICATOR, **ONE)
     assert len(apart) == 3 and apart[0] < found
+
+
+@pytest.mark.parametrize("kind", [ONE, SEVERAL], ids=["one label", "several labels"])
+def test_stacked_weights_are_the_likeliest_that_are_not_negative(kind: dict[str, bool]) -> None:
+    """Log loss and decay written out, and minimized by L-BFGS-B without slopes; the last member says the contrary."""
+    said = [odds(noisy(seed, noise)) for seed, noise in ((5, 0.7), (6, 0.9), (7, 0.7))]
+    every = np.stack([*said[:2], np.log1p(-np.exp(said[2]))])
+    own = kind["several_labels"]
+
+    def loss(weights: np.ndarray) -> float:
+        z = np.tensordot(weights[:3], every, axes=1) + (weights[3] if own else 0)
+        true = log_expit(np.where(INDICATOR, z, -z)).sum() if own else log_softmax(z, axis=1)[INDICATOR].sum()
+        apart = weights - ([1 / 3] * 3 + [0] * own)
+        return float(-true / len(TARGETS) + ensembles.DECAY * (apart**2).sum())
+
+    bounds = [(0, None)] * 3 + [(None, None)] * own
+    best = minimize(loss, np.full(len(bounds), 0.3), bounds=bounds, options={"ftol": 1e-14, "gtol": 1e-9}).x
+    found = learn("stacked", every, INDICATOR, **kind)
+    assert found.members == pytest.approx(best[:3], abs=1e-4) and found.members[2] == 0
+    assert found.offset == pytest.approx(best[3] if own else 0, abs=1e-4)
 
 
 def test_greedy_selection_by_hand() -> None:
