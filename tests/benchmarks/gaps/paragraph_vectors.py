@@ -28,10 +28,9 @@ CHANGES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "stop words kept": (STOP_WORDS, {}),
     "50 epochs": ("scdv", {"epochs": 50}),
     "stop words kept, 50 epochs": (STOP_WORDS, {"epochs": 50}),
-    "a window of 5": ("scdv", {"window": 5}),
     # A vector of 11 * 400 numbers predicts each word: an eleventh of the speed.
-    "a window of 5, joined": ("scdv", {"window": 5, "dm_concat": 1}),
-    "stop words kept, a window of 5, joined": (STOP_WORDS, {"window": 5, "dm_concat": 1}),
+    "a window of 5, 5 epochs": ("scdv", {"window": 5, "epochs": 5}),
+    "a window of 5, 5 epochs, joined": ("scdv", {"window": 5, "epochs": 5, "dm_concat": 1}),
 }
 
 
