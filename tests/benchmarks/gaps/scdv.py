@@ -28,8 +28,8 @@ from textbench.tasks.derived.polysemy import N_WORDS, PUBLISHED, _sense
 from textbench.tasks.storage.store import Artifact, Store
 
 SEEDS = range(5)
-SHARES = (0.0, 0.02, 0.04, 0.06, 0.08)
-GRID = (0.3, 1.0, 3.0)
+SHARES = (0.0, 0.02, 0.04, 0.06)
+C = 3.0  # of the faithful protocol's values folds choose now 2.1 and now 5.1; between them nothing changes
 SETTINGS: Mapping[str, Sequence[float]] = {"scaled": [False], "max_iter": [1000]}
 N_ITERATIONS, N_STARTS, ON_DIAGONAL = 10, 10, 1e-3
 N_CLUSTERS, N_TOPICS = 60, 80
@@ -97,9 +97,8 @@ def accuracy(
     model.threshold_ = share * scale
     X, T = model.transform(train), model.transform(test)
     model.threshold_ = scale
-    found = choose_c(X, y, c_grid=GRID, n_folds=5, metric="macro_f1", settings=SETTINGS)
-    assert found.C is not None
-    probe = LinearSVMProbe(found.C, max_iter=1000, scaled=False).fit(X, y)
+    found = choose_c(X, y, c_grid=[C], n_folds=5, metric="macro_f1", settings=SETTINGS)
+    probe = LinearSVMProbe(C, max_iter=1000, scaled=False).fit(X, y)
     return found.score, float((probe.predict(T) == target).mean())
 
 
@@ -148,11 +147,9 @@ def main() -> None:
         y, target = read_targets(corpus, "train"), read_targets(corpus, "test")
         counts = sp.vstack([train, test], format="csr")
         model = Scdv(n_clusters=N_CLUSTERS, sparsity=1.0, random_state=seed).fit(counts, word_vectors=vectors)
-        results = {share: accuracy(model, train, test, y, target, share) for share in SHARES}
+        documents = train, test, y, target
+        results = {share: accuracy(model, *documents, share) for share in SHARES}
         best = max(results, key=lambda share: results[share][0])
-        print(
-            f"seed {seed}: {', '.join(f'{s:g}: {100 * r[1]:.2f}' for s, r in results.items())}; best {best:g}"
-        )
         shares = {
             name: {
                 k: of_all_terms(fitted(model.vectors_, k, seed), model.terms_, counts.shape[1])
@@ -162,15 +159,17 @@ def main() -> None:
         }
         with_old = with_clusters(model, shares["old"][N_CLUSTERS][model.terms_], counts)
         for change, value in (
-            ("4 percent", results[0.04][1]),
+            *((f"a threshold of {share:.0%}", result[1]) for share, result in results.items()),
             ("the threshold by five folds", results[best][1]),
-            ("the old mixture, 4 percent", accuracy(with_old, train, test, y, target, 0.04)[1]),
+            ("the old mixture, 4%", accuracy(with_old, *documents, 0.04)[1]),
         ):
             figures.setdefault(change, []).append(value)
+        print(f"seed {seed}: {', '.join(f'{name} {values[-1]:.4f}' for name, values in figures.items())}")
         for name, own in shares.items():
             for what, value in said_by(name, own, artifact, counts).items():
                 said.setdefault(what, []).append(value)
+        print(f"seed {seed}: {', '.join(f'{name} {values[-1]:.3f}' for name, values in said.items())}")
     for change, values in figures.items():
         print(f"{change}: {over_draws(values)}")
     for what, values in said.items():
-        print(f"{what}: {fmean(values):.3f} {[round(value, 3) for value in values]}")
+        print(f"{what}: {fmean(values):.3f}")
