@@ -57,7 +57,7 @@ class Calibration:
 
         scores = scores.astype(np.float64)
         if not several_labels:
-            spread = float(scores.std()) or 1.0
+            spread = _spread(scores)
             n = len(scores)
             target = indicator * ((n + 1) / (n + 2) - 1 / ((n + 2) * scores.shape[1]))
             target += 1 / ((n + 2) * scores.shape[1])
@@ -73,11 +73,13 @@ class Calibration:
         near, positive = scores[is_near], indicator[is_near]
         if not len(near):
             return cls(1.0, 0.0, True)
-        spread = float(near.std()) or 1.0
+        spread = _spread(near)
         n_positive, n_negative = positive.sum(), (~positive).sum()
         goal = np.where(positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
-        best = _newton(_logistic(np.stack([near / spread, np.ones(len(near))]), goal), np.array([1.0, 0.0]))
-        return cls(float(best[0]) / spread, float(best[1]), True)
+        middle = float(near.mean())
+        rows = np.stack([(near - middle) / spread, np.ones(len(near))])
+        slope, offset = _newton(_logistic(rows, goal), np.array([1.0, 0.0]))
+        return cls(float(slope) / spread, float(offset - slope * middle / spread), True)
 
     def log_odds(self, scores: np.ndarray) -> np.ndarray:
         """Return float64 (n_documents, n_labels): log probabilities of one label, log-odds of each of several.
@@ -424,6 +426,11 @@ def best_share(
         return _measured(as_probabilities(said, several_labels=several_labels), indicator, several_labels)
 
     return max(SHARES, key=worth)
+
+
+def _spread(scores: np.ndarray) -> float:
+    """Return the standard deviation of scores, 1 where they are all the same, whose computed one is of rounding."""
+    return float(scores.std()) if np.ptp(scores) else 1.0
 
 
 def _log_softmax(z: np.ndarray) -> np.ndarray:

@@ -38,6 +38,24 @@ def test_platt_finds_the_line_by_which_labels_were_drawn() -> None:
     assert Calibration.fit(certain, with_none, **SEVERAL).slope == pytest.approx(found.slope, rel=0.01)
 
 
+@pytest.mark.parametrize("shift", [0, 45, -700])
+def test_platt_is_the_same_line_wherever_scores_lie(shift: float) -> None:
+    rng = np.random.default_rng(13)
+    scores = rng.normal(size=(1000, 2))
+    drawn = rng.random(scores.shape) < expit(2 * scores)
+    there = Calibration.fit(scores, drawn, **SEVERAL)
+    found = Calibration.fit(scores + shift, drawn, **SEVERAL)
+    assert found.slope == pytest.approx(there.slope, rel=1e-4)
+    np.testing.assert_allclose(found.log_odds(scores + shift), there.log_odds(scores), atol=1e-3)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, 50.0])
+def test_platt_of_scores_that_are_all_the_same_is_how_often_labels_are_had(value: float) -> None:
+    scores, drawn = np.full((1000, 2), value), np.arange(2000).reshape(1000, 2) % 4 == 0
+    found = Calibration.fit(scores, drawn, **SEVERAL)
+    np.testing.assert_allclose(found.probabilities(scores), 0.25, atol=2e-3)
+
+
 def test_temperature_finds_the_scale_by_which_classes_were_drawn() -> None:
     rng = np.random.default_rng(2)
     logits = rng.normal(0, 2, size=(20_000, 4))

@@ -120,7 +120,10 @@ def crossovers(rows: Sequence[Mapping[str, Any]], metric: str | None = None) -> 
             _crossing(name, marks[BASELINE], tests) for name in encoders if any(t[0] == name for t in tests)
         ]
         if said:
-            n_draws = max(len(figures.get(marks[BASELINE], ())) for figures in runs.values())
+            shared = [
+                runs[budget][name].keys() & runs[budget][marks[BASELINE]].keys() for name, budget, *_ in tests
+            ]
+            n_draws = max(map(len, shared))
             lines.append(
                 f"{dataset}: {'; '.join(said)}. {len(tests)} paired t tests over {n_draws} draws, Holm-corrected "
                 "together."

@@ -3,7 +3,7 @@
 Word vectors are those of the finished cells of `textbench run -d 20ng -m scdv --protocol faithful --seeds 5`, so that
 one change at a time is compared on the same vectors. The mixture until September 2017 was scikit-learn's GMM: one full
 covariance, ten starts of k-means, the covariance of all points in the first E-step, ten iterations, 0.001 added to the
-diagonal.
+diagonal. (It could stop before the tenth; here it does not.)
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
