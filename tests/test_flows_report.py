@@ -545,7 +545,8 @@ def test_local_leaderboards_are_recorded_in_place_of_older_lines(
 ) -> None:
     made_runs.empty_record(monkeypatch, tmp_path)
     old = {"dataset": "r8", "method": "nb", "metrics": '{"accuracy": 0.1}'}
-    baseline(tmp_path, monkeypatch, old, {"method": "other", "metrics": '{"accuracy": 0.2}'})
+    gone = '{"accuracy": {"eeeeeeeeeeee": 0.5}}'  # a test with runs that no line is of
+    baseline(tmp_path, monkeypatch, old, {"method": "other", "metrics": '{"accuracy": 0.2}', "pairs": gone})
     for seed in (0, 1):
         made_runs.one_label(tmp_path, "r8", "nb", TARGET, answers(100 + seed), seed=seed)
     made_runs.one_label(tmp_path, "mine", "nb", TARGET, answers(100))  # nobody else has it
@@ -558,7 +559,7 @@ def test_local_leaderboards_are_recorded_in_place_of_older_lines(
     assert marked["join(tfidf, lsi)"] == ["C", "weight"] and marked["nb"] == marked["other"] == []
     unpacked = [recorded.of_packed(line) for line in recorded.packed_lines()]
     assert {one.method: list(one.on_border) for one in unpacked} == marked
-    assert (other["method"], other["metrics"]) == ("other", '{"accuracy": 0.2}')
+    assert (other["method"], other["metrics"], other["pairs"]) == ("other", '{"accuracy": 0.2}', "")
     assert json.loads(nb["metrics"])["accuracy"] == pytest.approx(201 / 240)
     assert json.loads(joined["pairs"])["accuracy"].keys() == {nb["cells"]}
     assert nb["seeds"] == "0 1"

@@ -8,7 +8,7 @@ import csv
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -244,11 +244,23 @@ def record(evidence: Evidence) -> int:
             earlier = rows[place] if place in rows and rows[place]["cells"] == line["cells"] else {}
             pairs = _pairs(earlier)
             pairs[metric] = pairs.get(metric, {}) | tests[summary.label]
-            line["pairs"] = json.dumps(pairs) if pairs[metric] else ""
+            line["pairs"] = json.dumps(pairs)
             rows[place] = line
             n_new += 1
+    known = {line["cells"] for line in rows.values()}
+    for line in rows.values():
+        line["pairs"] = _of_lines(known, _pairs(line))
     write(FILE, COLUMNS, sorted(rows.values(), key=lambda row: [row[name] for name in PLACE]))
     return n_new
+
+
+def _of_lines(cells: Set[str], pairs: Mapping[str, Mapping[str, float]]) -> str:
+    """Return as JSON the tests with lines that are there, nothing for none: what others were tested with is gone."""
+    found = {
+        metric: {other: p for other, p in of_metric.items() if other in cells}
+        for metric, of_metric in pairs.items()
+    }
+    return json.dumps(found) if any(found.values()) else ""
 
 
 def commit_of_code() -> str:
