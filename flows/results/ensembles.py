@@ -21,6 +21,7 @@ from textbench.flows.results.runs import command_to_run, is_whole
 from textbench.flows.results.summary import latest
 from textbench.flows.tables.table import Datum, Table, of_texts
 from textbench.tasks import InputError, catalogue, ensemble
+from textbench.tasks.corpus import read_targets
 from textbench.tasks.storage.recipe import Reference
 from textbench.tasks.storage.store import Store
 from textbench.tasks.words import counted
@@ -211,6 +212,9 @@ def ensembles(home: Path, given: Candidates, rows: Sequence[Row]) -> Ensembles:
         way: [store.open(_choice(store, row)).json("ensemble") for row in own] for way, own in by_way.items()
     }
     cells = {row["seed"]: plan(Request(**row["request"]))[0] for row in by_way["greedy"]}
+    made = [cells[row["seed"]] for row in by_way["greedy"]]
+    corpora = {cell.references["ingest"].key: cell.references["ingest"] for cell in made}
+    targets = {key: read_targets(store.open(corpus), "test") for key, corpus in corpora.items()}
     members = [
         Contribution(
             member=name,
@@ -218,9 +222,7 @@ def ensembles(home: Path, given: Candidates, rows: Sequence[Row]) -> Ensembles:
             quality=_mean(one["members"][place]["quality"] for one in told["greedy"]),
             without=_mean(one["members"][place]["without"] for one in told["greedy"]),
             test=_mean(given.members[name][seed]["metrics"][metric] for seed in given.seeds),
-            calibration=_calibration(
-                store, [cells[row["seed"]] for row in by_way["greedy"]], place, told["greedy"]
-            ),
+            calibration=_calibration(store, made, targets, place, told["greedy"]),
         )
         for place, name in enumerate(given.members)
     ]
@@ -237,16 +239,20 @@ def ensembles(home: Path, given: Candidates, rows: Sequence[Row]) -> Ensembles:
 
 
 def _calibration(
-    store: Store, cells: Sequence[Cell], place: int, told: Sequence[Mapping[str, Any]]
+    store: Store,
+    cells: Sequence[Cell],
+    targets: Mapping[str, Any],
+    place: int,
+    told: Sequence[Mapping[str, Any]],
 ) -> dict[str, float]:
-    """Return log loss, Brier score and calibration error of a member on test documents, means over seeds."""
-    from textbench.tasks.corpus import read_targets
+    """Return log loss, Brier score and calibration error of a member on test documents, means over seeds.
 
+    targets: those of the test documents, by the key of their corpus.
+    """
     found: dict[str, list[float]] = {}
     for cell, about in zip(cells, told, strict=True):
         scores = store.open(cell.reference.inputs[f"member_{place + 1:02}"]).array("scores")
-        targets = read_targets(store.open(cell.references["ingest"]), "test")
-        indicator = ensemble.indicator_of(targets, scores.shape[1])
+        indicator = ensemble.indicator_of(targets[cell.references["ingest"].key], scores.shape[1])
         shares = ensemble.weights_of(about)[1][place].probabilities(scores)
         for name, value in judged(indicator, shares, several_labels=about["several_labels"]).items():
             found.setdefault(name, []).append(value)
