@@ -13,7 +13,7 @@ from textbench.flows.plots.ranks import draw_ranks
 from textbench.flows.plots.verdicts import Counts, drawn
 from textbench.flows.report.boards import Board, BoardLine
 from textbench.flows.results.comparison import Ranking
-from textbench.flows.results.learning_curves import Curve
+from textbench.flows.results.learning_curves import Curve, draws_of
 from textbench.flows.results.method_names import explained
 from textbench.flows.results.metric_names import heading, scale, unit
 from textbench.flows.results.summary import of_best
@@ -119,8 +119,8 @@ def curves(found: Sequence[Curve], name: str, title: str) -> Figure:
             for c in found
         )
         svg = style.inline(figure, name, title, f"{heading(metric)} in {unit(metric)}: {words}.")
-    draws = found[0].n_draws
-    band = f"Bands are 95 % intervals over {draws} draws." if draws > 1 else "One draw: no interval."
+    more = max(curve.n_draws for curve in found) > 1
+    band = f"Bands are 95 % intervals over {draws_of(found)}." if more else "One draw: no interval."
     return Figure(name, f"{title}. {band}", svg)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from textbench.flows.results.learning_curves import Curve
+from textbench.flows.results.learning_curves import Curve, draws_of
 from textbench.flows.results.method_names import explained
 from textbench.flows.results.metric_names import heading, scale, unit
 from textbench.flows.tables.table import LOCAL, NOTHING, Datum, Table, slug
@@ -54,7 +54,7 @@ def tables(dataset: str, protocol: str, found: Sequence[Curve], source: str = LO
 def _table(dataset: str, protocol: str, curves: Sequence[Curve], source: str) -> Table:
     """A line per method, a column per budget."""
     budgets = sorted({point.budget for curve in curves for point in curve.points})
-    metric, n_draws = curves[0].metric, max(curve.n_draws for curve in curves)
+    metric = curves[0].metric
     factor = scale(metric)
     headings = [("method", "method")]
     for budget in budgets:
@@ -71,8 +71,7 @@ def _table(dataset: str, protocol: str, curves: Sequence[Curve], source: str) ->
         rows.append(cells)
     said = explained(curve.label for curve in curves)
     note = (
-        f"{heading(metric)} in {unit(metric)}, the mean over {n_draws} "
-        f"draw{'s' if n_draws > 1 else ''} of labels"
+        f"{heading(metric)} in {unit(metric)}, the mean over {draws_of(curves)} of labels"
         f"{', each class in proportion,' if all(curve.is_stratified for curve in curves) else ''} with "
         "the half-width of its 95 % interval. All methods get the same draws; features are learnt "
         f"on all training texts{', those of a marked method on the labelled ones alone' if said else ''}.{said}"

@@ -11,6 +11,7 @@ from textbench.evaluation.statistics.significance import holm, paired_t
 from textbench.flows.results.method_names import explained, marked, uses_labels, with_marks
 from textbench.flows.results.metric_names import KNOWN, heading, scale, unit
 from textbench.flows.tables.table import Table, of_texts
+from textbench.tasks.words import counted
 
 LEVEL = 0.05
 BASELINE = "tfidf"  # what every other method is set beside
@@ -20,12 +21,13 @@ Figures = dict[str, dict[int, float]]  # by method and draw
 
 @dataclass(frozen=True)
 class BudgetPoint:
-    """The mean over draws at a budget and its 95 % interval (the mean itself for one draw), fractions."""
+    """The mean over `n_draws` at a budget and its 95 % interval (the mean itself for one draw), fractions."""
 
     budget: int
     mean: float
     low: float
     high: float
+    n_draws: int = 1
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,20 @@ def _point(budget: int, values: Sequence[float]) -> BudgetPoint:
     mean, half = mean_interval(values)
     # Equal figures may differ from their mean by rounding.
     half = 0.0 if half != half or len(set(values)) == 1 else half
-    return BudgetPoint(budget, mean, mean - half, mean + half)
+    return BudgetPoint(budget, mean, mean - half, mean + half, len(values))
+
+
+def draws_of(curves: Sequence[Curve]) -> str:
+    """Return over how many draws these are, in words, and of which methods some budgets have fewer than of others."""
+    most: dict[int, int] = {}
+    for point in (point for curve in curves for point in curve.points):
+        most[point.budget] = max(most.get(point.budget, 0), point.n_draws)
+    fewer = []
+    for curve in curves:
+        if found := [point.n_draws for point in curve.points if point.n_draws < most[point.budget]]:
+            span = " to ".join(dict.fromkeys(str(n) for n in (min(found), max(found))))
+            fewer.append(f"{curve.label} {span}")
+    return counted(max(most.values()), "draw") + (f" ({', '.join(fewer)})" if fewer else "")
 
 
 def _ranking(rows: Sequence[Mapping[str, Any]]) -> str:

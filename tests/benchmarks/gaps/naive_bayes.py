@@ -64,7 +64,7 @@ def by_folds(X: sp.csr_matrix, y: np.ndarray) -> float:
 
 
 def code_by_folds(X: sp.csr_matrix, y: np.ndarray) -> tuple[float, int, bool]:
-    """The alpha, length and decoding (log odds or not) of the highest accuracy over five folds, with the first codes."""
+    """The alpha, length and decoding (log odds or not) of the highest accuracy over five folds."""
     right: dict[tuple[float, int, bool], int] = {}
     for train, test in StratifiedKFold(5, shuffle=True, random_state=0).split(X, y):
         learned = class_counts(X[train], y[train])
