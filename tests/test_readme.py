@@ -78,7 +78,8 @@ def test_every_figure_on_the_papers_is_in_the_record(name: str, paper: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("paper", "most"), [(ON_PAPERS["dcot"], 100), (ON_PAPERS["compressive-features"], 150)]
+    ("paper", "most"),
+    [(ON_PAPERS["dcot"], 100), (ON_PAPERS["compressive-features"], 150), (ON_PAPERS["scdv"], 200)],
 )
 def test_a_figure_at_random_is_hardly_ever_in_the_record(paper: str, most: int) -> None:
     """Of 1,000 with two places. Beside every number that is recorded of anything nearly half of them were."""

@@ -103,7 +103,7 @@ def test_that_test_would_see_what_reads_test_texts(pair: list[Path], store: Stor
 def test_papers_protocols_read_what_the_papers_read(dataset: str, paper: str, terms: dict[str, Any]) -> None:
     """What a faithful protocol makes is, but for its token rule, what the honest one makes, or the transductive one."""
     is_read = READS_TEST_TEXTS[paper]
-    for name in ("tfidf", "char-ngrams", "kgrams", "scdv"):  # one of each kind of input
+    for name in METHODS:
         asked = {"rule": terms["rule"], "probe": terms.get("probe")}
         faithful, *others = (
             plan(Request([dataset], [name], protocol=protocol, **options))[0].references

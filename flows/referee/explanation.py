@@ -38,7 +38,8 @@ def explain(entry: LedgerEntry) -> list[Part]:
 
 def _figures(found: Measurement) -> Iterator[str]:
     for pair in found.comparisons:
-        yield f"{pair.pair}: {pair.difference:+.4g}, p = {pair.p:.3g}{', may tie' * pair.may_tie}{_detectable(pair)}"
+        p = f"p = {pair.p:.3g}" if pair.p else "p < 1e-6"  # six digits are recorded
+        yield f"{pair.pair}: {pair.difference:+.4g}, {p}{', may tie' * pair.may_tie}{_detectable(pair)}"
     if found.value is not None:
         yield f"{found.value:.6g}"
     if found.compared is not None and found.compared != found.value:
