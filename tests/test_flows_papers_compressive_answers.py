@@ -65,7 +65,11 @@ def test_the_size_is_of_the_chosen_pointer_cost(results: FaithfulRuns) -> None:
     found = results.measure(claim, CLAIMS)
     assert found is not None and found.value == 30
     verdict = judge(claim, found, CLAIMS)
-    assert verdict is not None and verdict.kind == "undecided" and "grids of its cross-validation" in verdict.reason
+    assert (
+        verdict is not None
+        and verdict.kind == "undecided"
+        and "grids of its cross-validation" in verdict.reason
+    )
 
 
 def test_hours_are_those_of_every_trial_and_one_run_decides_nothing(results: FaithfulRuns) -> None:

@@ -38,7 +38,15 @@ def test_a_row_whose_method_or_settings_are_not_known_is_not_judged_by_its_figur
         if note.is_about(claim.id) and claim.printed
         if note.certainty or note.origin.startswith(("copied", "a copy"))
     ]
-    assert {claim.method for claim in doubted} >= {"NTSG-1", "LTSG", "WTM", "TV+MeanWV", "TWE-1", "LDA", "DRBM"}
+    assert {claim.method for claim in doubted} >= {
+        "NTSG-1",
+        "LTSG",
+        "WTM",
+        "TV+MeanWV",
+        "TWE-1",
+        "LDA",
+        "DRBM",
+    }
     assert [claim.id for claim in doubted if not claim.unstated] == []
     # "Reported results", in SCDV's words, whose source is not known.
     reported = ("w2v-LDA", "lda2vec", "MvTM")
