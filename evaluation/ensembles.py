@@ -265,6 +265,10 @@ def _stacked(log_odds: np.ndarray, indicator: np.ndarray, several_labels: bool) 
         )
 
     best = _newton(loss, equal, lowest)
+    if not best[
+        :n_members
+    ].any():  # all speak against what is true; what is left would say the same of every document
+        best = equal
     return Weights("stacked", best[:n_members], float(best[-1]) if several_labels else 0.0)
 
 
@@ -276,7 +280,7 @@ def _logistic(rows: np.ndarray, goal: np.ndarray) -> Callable[[np.ndarray], Bend
     of_goal = rows @ goal
 
     def loss(weights: np.ndarray) -> Bend:
-        z = rows.T @ weights  # a tenth of the time of weights @ rows, where BLAS has threads
+        z = rows.T @ weights
         far = np.exp(-np.abs(z))
         shares = np.where(z > 0, 1.0, far) / (1 + far)
         value = np.sum(np.maximum(z, 0) + np.log1p(far)) - weights @ of_goal

@@ -111,6 +111,13 @@ def test_stacked_weights_are_the_likeliest_that_are_not_negative(kind: dict[str,
     assert found.offset == pytest.approx(best[3] if own else 0, abs=1e-4)
 
 
+@pytest.mark.parametrize("kind", [ONE, SEVERAL], ids=["one label", "several labels"])
+def test_members_that_all_say_the_contrary_are_weighed_equally(kind: dict[str, bool]) -> None:
+    """No member would count, and every document be given the first class."""
+    every = np.stack([np.log1p(-np.exp(odds(noisy(seed, 0.7)))) for seed in (5, 6)])
+    assert learn("stacked", every, INDICATOR, **kind) == Weights("stacked", pytest.approx([0.5, 0.5]))
+
+
 def test_greedy_selection_by_hand() -> None:
     """Each member alone is right twice of three, both together, equally, always."""
     right = np.eye(2, dtype=bool)[[0, 1, 1]]

@@ -9,7 +9,7 @@ import pytest
 
 import textbench as tb
 from textbench.evaluation.statistics.significance import Difference
-from textbench.flows.results.ensembles import Ensembles, as_json
+from textbench.flows.results.ensembles import Ensembles, as_json, tables
 
 RNG = random.Random(0)
 TEXTS = [f"w{RNG.randrange(9)} {'apple' if i % 2 else 'iron'} w{RNG.randrange(5)}" for i in range(48)]
@@ -21,6 +21,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("ensembles")
     tb.run(DATA, ["tfidf", "nb"], home=folder, progress=False)
     tb.run(DATA, "nb", rule="letters", home=folder, progress=False)
+    tb.run(DATA, "nmf", seeds=[7], home=folder, progress=False)
+    tb.run(DATA, "complement-nb", trials=1, home=folder, progress=False)
     return folder
 
 
@@ -43,12 +45,42 @@ def test_members_are_asked_for_as_they_are_shown(home: Path) -> None:
         ),
         (["tfidf", "nbb"], "there is no method 'nbb'; did you mean nb?"),
         (["tfidf", "counts"], "counts has not been run on data .* -m counts --protocol honest$"),
+        (
+            ["tfidf", "nb", "nmf"],
+            "nmf cannot be a member beside nb, nb@letters, tfidf: it ran with seed 7, where the others share 0; "
+            "run all of them alike with: textbench run .* -m tfidf -m nb -m nmf --protocol honest$",
+        ),
+        (
+            ["tfidf", "nb", "complement-nb"],
+            "beside nb, nb@letters, tfidf: it was tuned, or its probe chosen, in another",
+        ),
         (["tfidf", "nb@words"], "nb@words has not been run on data .* -m nb --protocol honest --rule words$"),
     ],
 )
 def test_who_cannot_be_a_member_is_told_what_to_run(home: Path, methods: list[str], reason: str) -> None:
     with pytest.raises(tb.InputError, match=reason):
         tb.ensemble("data", methods, home=home, progress=False)
+
+
+def test_who_is_left_out_unasked_is_told(home: Path) -> None:
+    found = tb.ensemble("data", home=home, progress=False)
+    assert as_json(found.found)["left_out"] == {
+        "complement-nb": "was tuned, or its probe chosen, in another way",
+        "nmf": "ran with seed 7, where the others share 0",
+    }
+    note = tables(found.found)[0].note
+    assert (
+        "Left out: complement-nb, which was tuned, or its probe chosen, in another way; nmf, which ran"
+        in note
+    )
+
+
+def test_a_member_that_is_better_on_test_documents_is_named(home: Path) -> None:
+    found = tb.ensemble("data", ["tfidf", "nb"], home=home, progress=False).found
+    assert "On test documents" not in found.verdict
+    best, other = found.best, next(one for one in found.members if one is not found.best)
+    told = replace(found, members=[best, replace(other, member="other", test=1.5)])
+    assert told.verdict.endswith(" On test documents other alone has 150.00.")
 
 
 @pytest.mark.parametrize(

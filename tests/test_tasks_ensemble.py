@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.feature_extraction.text import TfidfTransformer
 
 from tests.own_documents import write
 from textbench.evaluation import ensembles
 from textbench.evaluation.ensembles import as_probabilities
 from textbench.evaluation.metrics.calibration import PROBABILITIES
 from textbench.evaluation.probes import out_of_fold as out_of_fold_probes
-from textbench.evaluation.probes import tuning
+from textbench.evaluation.probes import thresholds, tuning
+from textbench.evaluation.probes.linear import dense_indicator
 from textbench.flows.explain.answering import answered
 from textbench.flows.explain.export import Model
 from textbench.flows.plan.cell import SCORES, Cell, plan
@@ -133,6 +135,26 @@ def test_test_documents_decide_together_where_the_protocol_lets_them(home: Path,
         Model.from_run(Run(home, row))
 
 
+def test_what_is_said_of_test_documents_is_smoothed_by_the_share_that_training_documents_chose(
+    home: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ensembles, "best_share", lambda *_, **__: 0.5)
+    plain, cell = (
+        cell_of(home, f"ensemble(tfidf, counts{smooth})", protocol="transductive")
+        for smooth in ("", ", smooth=True")
+    )
+    for one in (plain, cell):
+        result_row(one, store)
+    vectors = store.open(cell.references["tune"].inputs["near"])
+    weigh = TfidfTransformer(sublinear_tf=True).fit(vectors.matrix("train_counts"))
+    rows = weigh.transform(vectors.matrix("test_counts"))
+    before, after = (store.open(one.reference).array("scores") for one in (plain, cell))
+    near = ensembles.nearest(rows, [np.arange(len(before))])
+    expected = ensembles.smoothed(before, near, 0.5, several_labels=False)
+    np.testing.assert_allclose(after, expected, atol=1e-5)
+    assert np.abs(after - before).max() > 0.01
+
+
 @pytest.mark.parametrize(
     ("method", "data"), [("tfidf", "one"), ("nb", "one"), ("tfidf", "several"), ("nb", "several")]
 )
@@ -179,10 +201,25 @@ def test_members_see_the_labels_of_a_budget_alone(home: Path, store: Store) -> N
     assert len(store.open(cell.references["tune"]).array("documents")) == 12
 
 
-def test_of_several_labels_thresholds_are_learned_out_of_fold(home: Path, store: Store) -> None:
+def test_of_several_labels_thresholds_are_learned_out_of_fold(
+    home: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[np.ndarray] = []
+
+    def watched(*arguments: np.ndarray) -> np.ndarray:
+        given.extend(arguments)
+        return np.array([0.1, -0.1, 0.2, -0.2])
+
+    monkeypatch.setattr(thresholds, "thresholds_that_pay", watched)
     cell = cell_of(home, "ensemble(tfidf, counts)", "several")
     row, result = result_row(cell, store), store.open(cell.reference)
-    assert row["metrics"]["micro_f1"] > 0.7
+    chosen, corpus = store.open(cell.references["tune"]), store.open(cell.references["ingest"])
+    positive = dense_indicator(read_targets(corpus, "train"))[chosen.array("documents")]
+    for found, expected in zip(
+        given[-3:], (chosen.array("scores"), positive, ensembles.dealt(positive, 3)), strict=True
+    ):
+        np.testing.assert_array_equal(found, expected)
+    assert result.array("thresholds").tolist() == [0.1, -0.1, 0.2, -0.2] and row["metrics"]["micro_f1"] > 0.7
     decided = result.array("scores") > result.array("thresholds")
     assert [np.flatnonzero(labels).tolist() for labels in decided] == result.table("predictions")[
         "predicted"

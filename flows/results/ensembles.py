@@ -36,11 +36,13 @@ SHARED = ("protocol", "trials", "probe", "search_seconds", "paper", "validation"
 class Candidates:
     """Finished runs that can decide together: by member, as `tasks.ensemble` spells it, its runs by seed.
 
-    `request` asks for their ensembles, one a way to weigh them, with the seeds that all members ran.
+    `request` asks for their ensembles, one a way to weigh them, with the seeds that all members ran. `left_out`: what
+    else was run, and why that cannot be a member beside them.
     """
 
     request: BenchmarkRequest
     members: Mapping[str, Mapping[int, Row]]
+    left_out: Mapping[str, str]
 
     @property
     def seeds(self) -> Sequence[int]:
@@ -71,14 +73,23 @@ def candidates(home: Path, dataset: str, methods: Sequence[str] = (), protocol: 
             f"{missing[0]} has not been run on {dataset} under the {protocol} protocol; run it with: "
             f"{command_to_run([dataset], [method], every, protocol)}{f' --rule {rule}' if rule else ''}"
         )
+    newest = [row for row in latest(rows) if not members or _names(row) & members.keys()]
     alike: dict[str, dict[str, dict[int, Row]]] = {}
-    for row in latest(rows):
-        if (not members or _names(row) & members.keys()) and _is_current(row):
-            of_way = alike.setdefault(json.dumps({name: row["request"].get(name) for name in SHARED}), {})
-            of_way.setdefault(_member_name(row), {})[row["seed"]] = row
+    for row in newest:
+        if _is_current(row):
+            alike.setdefault(_way(row), {}).setdefault(_member_name(row), {})[row["seed"]] = row
     found = max(alike.values(), key=len, default={})
     seeds = _seeds_of_most(found)
     found = {name: found[name] for name in sorted(found) if set(seeds) <= found[name].keys()}
+    left_out = _left_out(newest, found, seeds)
+    kept = {name for runs in found.values() for row in runs.values() for name in _names(row)}
+    if lost := [name for name in members if name not in kept]:
+        method, rule = members[lost[0]]
+        why = next(iter(left_out[name] for name in left_out if name.partition("@")[0] == method), "")
+        raise InputError(
+            f"{lost[0]} cannot be a member beside {', '.join(found) or 'the others'}: it {why}; run all of them alike "
+            f"with: {command_to_run([dataset], [*dict.fromkeys(one for one, _ in members.values())], every, protocol)}"
+        )
     if len(found) < 2:
         raise InputError(
             f"an ensemble needs at least two methods that were run alike on {dataset} under the {protocol} protocol, "
@@ -89,7 +100,7 @@ def candidates(home: Path, dataset: str, methods: Sequence[str] = (), protocol: 
     of = ", ".join(found)
     ways = [catalogue.spelled(catalogue.ENSEMBLE, {"of": of} | _weights(way)) for way in SCHEMES]
     request = Request(**asked | {"methods": ways, "seeds": seeds, "rule": None})
-    return Candidates(BenchmarkRequest(**{**vars(request), "name": "ensemble"}), found)
+    return Candidates(BenchmarkRequest(**{**vars(request), "name": "ensemble"}), found, left_out)
 
 
 def _weights(scheme: str) -> dict[str, str]:
@@ -113,6 +124,29 @@ def _names(row: Row) -> set[str]:
 def _member_name(row: Row) -> str:
     rule = row["request"].get("rule")
     return ensemble.spelled([(row["method"], rule)])
+
+
+def _way(row: Row) -> str:
+    return json.dumps({name: row["request"].get(name) for name in SHARED})
+
+
+def _left_out(
+    rows: Sequence[Row], found: Mapping[str, Mapping[int, Row]], seeds: Sequence[int]
+) -> dict[str, str]:
+    """Return what of these runs is no member of those found, and why: "ran ..."."""
+    way = next((_way(row) for runs in found.values() for row in runs.values()), "")
+    reasons: dict[str, str] = {}
+    for name in sorted({_member_name(row) for row in rows} - found.keys()):
+        own = [row for row in rows if _member_name(row) == name]
+        current = [row for row in own if _is_current(row)]
+        if not current:
+            reasons[name] = "ran by code that has changed since"
+        elif not (alike := [row["seed"] for row in current if _way(row) == way]):
+            reasons[name] = "was tuned, or its probe chosen, in another way"
+        else:
+            ran, needed = (", ".join(map(str, sorted(which))) for which in (alike, seeds))
+            reasons[name] = f"ran with seed {ran}, where the others share {needed}"
+    return reasons
 
 
 def _is_current(row: Row) -> bool:
@@ -167,7 +201,8 @@ class Way:
 class Ensembles:
     """The ensembles of some runs on one data set: means over the seeds. `best` is the member that is best out of fold.
 
-    `chosen` is the way to weigh that is best on training documents that its weights were not learned from.
+    `chosen` is the way to weigh that is best on training documents that its weights were not learned from. `left_out`
+    is that of `Candidates`.
     """
 
     dataset: str
@@ -176,6 +211,7 @@ class Ensembles:
     best: Contribution
     members: Sequence[Contribution]
     ways: Sequence[Way]
+    left_out: Mapping[str, str]
 
     @property
     def chosen(self) -> Way:
@@ -184,21 +220,24 @@ class Ensembles:
 
     @property
     def verdict(self) -> str:
-        """Whether the ensemble is better than its best member, by more than chance."""
+        """Whether the ensemble is better than its best member, by more than chance, and than each on test documents."""
         way, factor = self.chosen, scale(self.metric)
         head = (
             f"{self.dataset}: training documents choose {way.scheme} weights and {self.best.member} as the best "
-            f"member. {heading(self.metric)} of the ensemble is {factor * way.test:.2f}, of that member "
+            f"member. The ensemble's {heading(self.metric)} is {factor * way.test:.2f}, that member's "
             f"{factor * self.best.test:.2f}"
         )
+        above = max(self.members, key=lambda one: one.test)
+        tail = f" On test documents {above.member} alone has {factor * above.test:.2f}."
+        tail = tail if above is not self.best and above.test > way.test else ""
         if way.against is None:
-            return f"{head}."
+            return f"{head}.{tail}"
         gap, p = way.against.difference, way.against.p
         span = f"{factor * gap.value:+.2f}, 95 % interval {factor * gap.low:+.2f} .. {factor * gap.high:+.2f}"
         if p >= LEVEL:
-            return f"{head} ({span}): no more than chance explains (p = {p:.2g})."
+            return f"{head} ({span}): no more than chance explains (p = {p:.2g}).{tail}"
         better = "better" if gap.value > 0 else "worse"
-        return f"{head} ({span}): {better} by more than chance (p = {p:.2g})."
+        return f"{head} ({span}): {better} by more than chance (p = {p:.2g}).{tail}"
 
 
 def ensembles(home: Path, given: Candidates, rows: Sequence[Row]) -> Ensembles:
@@ -235,7 +274,7 @@ def ensembles(home: Path, given: Candidates, rows: Sequence[Row]) -> Ensembles:
         score = _mean(one["cross_fitted"] for one in told[way])
         test = _mean(row["metrics"][metric] for row in own)
         ways.append(Way(way, str(own[0]["method"]), score, test, tested[0]))
-    return Ensembles(str(rows[0]["dataset"]), metric, given.seeds, best, members, ways)
+    return Ensembles(str(rows[0]["dataset"]), metric, given.seeds, best, members, ways, given.left_out)
 
 
 def _calibration(
@@ -291,8 +330,10 @@ def tables(found: Ensembles) -> list[Table]:
         "Training: out-of-fold scores of training documents, each half weighed by what the other half says. Gain "
         f"and p: against {found.best.member}, the member that is best out of fold, by paired bootstrap over test "
         "documents. "
-        f"{seeds}. Nothing was fitted again."
+        f"{seeds}. Nothing was fitted again.{_of_thresholds(found.metric)}"
     )
+    if found.left_out:
+        note += f" Left out: {'; '.join(f'{name}, which {why}' for name, why in found.left_out.items())}."
     title = f"{found.dataset}, ensembles of {counted(len(found.members), 'method')}, {name}"
     first = of_texts(title, ("weights", "training", "test", "gain", "p"), ways, note)
     order = sorted(found.members, key=lambda one: (-one.weights["greedy"], -one.quality))
@@ -312,7 +353,7 @@ def tables(found: Ensembles) -> list[Table]:
     note = (
         "Weights: greedy and equal ones sum to 1 and average probabilities, stacked ones weigh log probabilities. "
         "Alone: the member's out-of-fold figure. Without: that of greedy weights when it is left out; where it has all "
-        "of it, that of the others alike. "
+        f"of it, that of the others alike.{_of_thresholds(found.metric)} "
         "Log loss (nats), Brier score, calibration error (percent): of probabilities of test documents, by "
         f"{CALIBRATED_BY}, out of fold."
     )
@@ -320,6 +361,15 @@ def tables(found: Ensembles) -> list[Table]:
         "Who contributes what", ("member", *SCHEMES, "alone", "without", "test", *CALIBRATION), rows, note
     )
     return [first, second]
+
+
+def _of_thresholds(metric: str) -> str:
+    """Say by what labels are given, where a document has several."""
+    if metric != "micro_f1":
+        return ""
+    return (
+        " Out of fold a label is given from probability 1/2 on, on test documents above its tuned threshold."
+    )
 
 
 def as_json(found: Ensembles) -> dict[str, Any]:
@@ -331,6 +381,7 @@ def as_json(found: Ensembles) -> dict[str, Any]:
         "chosen": found.chosen.scheme,
         "best_member": found.best.member,
         "verdict": found.verdict,
+        "left_out": dict(found.left_out),
         "ensembles": [
             {
                 "weights": way.scheme,
