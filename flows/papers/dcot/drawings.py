@@ -116,7 +116,8 @@ def _lines(axis: Any, means: Mapping[tuple[float, int], float], beside: Mapping[
 
 def _line(name: str, values: Mapping[float, float]) -> Curve:
     """Return percentages by noise as a curve without a band."""
-    points = [BudgetPoint(round(100 * noise), *[mean / 100] * 3) for noise, mean in values.items()]
+    shares = {round(100 * noise): mean / 100 for noise, mean in values.items()}
+    points = [BudgetPoint(noise, share, share, share) for noise, share in shares.items()]
     return Curve("", name, "accuracy", 1, points)
 
 
