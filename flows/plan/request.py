@@ -254,7 +254,11 @@ class BenchmarkRequest(Request):
     memory_limit: Annotated[float | None, Asked("Megabytes a stage may use.", panel=RESOURCES, gt=0)] = None
     no_scores: Annotated[
         bool,
-        Asked("Keep no out-of-fold scores, which ensembles are made of.", panel=RESOURCES, in_forms=False),
+        Asked(
+            "Keep no rounded copy of out-of-fold scores, which ensembles are made of; what trials scored stays.",
+            panel=RESOURCES,
+            in_forms=False,
+        ),
     ] = False
     keep_features: KeepFeatures = False
 
