@@ -12,6 +12,7 @@ import pytest
 import textbench.flows.referee.ledger
 import textbench.flows.referee.recorded_draws
 import textbench.flows.report.charts
+import textbench.flows.report.probes
 import textbench.flows.report.recorded
 import textbench.flows.report.recorded_curves
 from textbench.flows.plan.request import Request
@@ -54,6 +55,9 @@ def empty_record(
     boards = folder / "leaderboards.csv"
     boards.write_text(",".join(textbench.flows.report.recorded.COLUMNS) + "\n")
     patch.setattr(textbench.flows.report.recorded, "FILE", boards)
+    probes = folder / "probes.csv"
+    probes.write_text(",".join(textbench.flows.report.probes.COLUMNS) + "\n")
+    patch.setattr(textbench.flows.report.recorded, "OF_PROBES", probes)
     curves = folder / "curves.csv"
     curves.write_text(",".join(textbench.flows.report.recorded_curves.COLUMNS) + "\n")
     patch.setattr(textbench.flows.referee.recorded_draws, "FILE", curves)

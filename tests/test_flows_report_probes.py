@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests import made_runs
-from textbench.flows.report import chapters, probes
+from textbench.flows.report import chapters, probes, recorded
 from textbench.flows.report.evidence import gather
 from textbench.flows.results.index import Index
 
@@ -56,6 +56,31 @@ def test_what_is_not_known_to_be_sparse_or_dense_and_single_probes_are_left_out(
     assert probes.interactions(home, rows) == []  # these runs have no features
     assert probes.interactions(home, [row for row in rows if row["probe"] == "linear-svm"], by_name) == []
     assert probes.interactions(home, [row for row in rows if row["method"] != "tfidf"], by_name) == []
+
+
+def test_what_is_recorded_is_read_as_it_was_found(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Raw p are kept, and corrected over all that is there; the report has them with the claims."""
+    made_runs.empty_record(monkeypatch, tmp_path)
+    told, evidence = probes.interactions, gather(home)
+    assert probes.read() == []
+    monkeypatch.setattr(recorded, "is_ours", lambda row: True)
+    monkeypatch.setattr(probes, "interactions", lambda home, rows: told(home, rows, by_name))
+    assert probes.record(evidence) == probes.record(evidence) == 2
+    kept, found = (
+        {one.dense: one for one in of} for of in (probes.read(), probes.interactions(home, evidence.rows))
+    )
+    assert kept.keys() == found.keys() == {"lsi", "avgvec"}
+    for name, one in kept.items():
+        assert one.p == pytest.approx(found[name].p, rel=1e-5)
+        assert one.gap.p == pytest.approx(found[name].gap.p, rel=1e-5)
+        assert (one.linear_lead, one.gap.value) == pytest.approx(
+            (found[name].linear_lead, found[name].gap.value)
+        )
+    (section,) = chapters._sure(gather(tmp_path), [], with_all=True).sections
+    assert section.lines == [probes.answer(list(kept.values()))]
+    assert chapters._sure(gather(tmp_path), [], with_all=False).sections == []
 
 
 def test_the_report_answers_where_both_probes_were_run(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,12 +69,13 @@ def report(
     from textbench.flows.plots.verdicts import draw
     from textbench.flows.referee.held import counts, headlines
     from textbench.flows.referee.ledger import choose, ledger
-    from textbench.flows.report import audits, page, recorded, recorded_curves
+    from textbench.flows.report import audits, page, probes, recorded, recorded_curves
     from textbench.flows.report.chapters import chapters as build
     from textbench.flows.report.evidence import gather
     from textbench.flows.report.publish import publish as log
     from textbench.flows.run.workspace import home_folder
     from textbench.flows.servers import prefect_server
+    from textbench.tasks.words import counted
 
     out = output or out
     check_file("--out", out, [".html", ".htm"])
@@ -87,6 +88,7 @@ def report(
     if record:
         n_lines, n_curves = recorded.record(evidence), recorded_curves.record(evidence)
         said = f"{audits.record(evidence)} audits, {n_lines} lines of leaderboards, {n_curves} of curves"
+        said += f", {counted(probes.record(evidence), 'comparison')} of probes"
         print(f"textbench: recorded {said}", file=sys.stderr)
     if evidence.is_empty and not claims:
         raise InputError(

@@ -80,7 +80,10 @@ def chapters(evidence: Evidence, entries: Sequence[LedgerEntry] | None = None) -
         *(
             []
             if is_search_alone
-            else [_sure(evidence, found), _costs(found, others, with_all=entries is not None)]
+            else [
+                _sure(evidence, found, with_all=entries is not None),
+                _costs(found, others, with_all=entries is not None),
+            ]
         ),
         *([_papers(entries, remade)] if entries is not None else [_remade(remade)] if remade else []),
         _made(evidence, found, entries, searched),
@@ -265,7 +268,7 @@ def _as_good(board: Board) -> str:
     return said if others else " (the only one)"
 
 
-def _sure(evidence: Evidence, found: Sequence[Board]) -> Chapter:
+def _sure(evidence: Evidence, found: Sequence[Board], *, with_all: bool) -> Chapter:
     sections = []
     rankings = ranks.rankings(found)
     for protocol, ranking in rankings.items():
@@ -282,6 +285,11 @@ def _sure(evidence: Evidence, found: Sequence[Board]) -> Chapter:
     if of_probes := probes.interactions(evidence.home, evidence.rows):
         lines = [probes.answer(of_probes)]
         sections.append(Section("probes", probes.QUESTION, LOCAL, lines, tables=[probes.table(of_probes)]))
+    if with_all and (kept := probes.read()):
+        tables = [probes.table(kept, RECORDED)]
+        sections.append(
+            Section("probes-recorded", probes.QUESTION, RECORDED, [probes.answer(kept)], tables=tables)
+        )
     return Chapter("sure", "How sure is that?", _how_sure(found), _explained(found), sections)
 
 

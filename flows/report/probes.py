@@ -1,17 +1,22 @@
-"""Does the linear probe favour sparse features? What it gives them beside another probe, tested in pairs.
+"""Does the linear probe favour sparse features? What it gives them beside another probe, tested in pairs and recorded.
 
 Of a sparse representation, a dense one, the linear SVM and another probe there are four runs. The linear probe favours
 the sparse one where its lead over the dense one is larger under the linear SVM: the interaction of representation and
 probe, a difference of differences, by the paired bootstrap over test documents.
 """
 
+import csv
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from textbench.evaluation.metrics.multilabel import is_of_several_labels
 from textbench.evaluation.statistics.significance import Difference, bootstrap, difference, holm
+from textbench.flows.referee.ledger import hardware_here
+from textbench.flows.report import recorded
+from textbench.flows.report.evidence import Evidence
 from textbench.flows.results.metric_names import heading
 from textbench.flows.results.predictions import corpus_key, predictions, tally
 from textbench.flows.results.runs import Run
@@ -24,6 +29,20 @@ from textbench.tasks.words import counted
 
 Row = Mapping[str, Any]
 LINEAR, LEVEL = "linear-svm", 0.05
+PLACE = ("dataset", "protocol", "metric", "sparse", "dense", "probe")
+COLUMNS = (
+    *PLACE,
+    "linear_lead",
+    "other_lead",
+    "gap",
+    "low",
+    "high",
+    "p",
+    "commit",
+    "hardware",
+    "command",
+    "recorded",
+)
 QUESTION = "Does the linear probe favour sparse features?"
 NOTE = (
     "Lead: of the sparse over the dense representation, in points. Interaction: how much larger it is under the linear "
@@ -99,8 +118,51 @@ def interactions(
                         found.append(
                             Interaction(dataset, protocol, metric, first, second, probe, *leads, gap, gap.p)
                         )
+    return _together(found)
+
+
+def _together(found: Sequence[Interaction]) -> list[Interaction]:
     corrected = holm([one.gap.p for one in found])
     return [replace(one, p=p) for one, p in zip(found, corrected, strict=True)]
+
+
+def read() -> list[Interaction]:
+    """Return the interactions that the repository records, their p corrected over all of these."""
+    with recorded.OF_PROBES.open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    found = []
+    for row in rows:
+        value, low, high, p = (float(row[name]) for name in ("gap", "low", "high", "p"))
+        leads = float(row["linear_lead"]), float(row["other_lead"])
+        dataset, protocol, metric, sparse, dense, probe = (row[name] for name in PLACE)
+        gap = Difference(value, low, high, p)
+        found.append(Interaction(dataset, protocol, metric, sparse, dense, probe, *leads, gap, p))
+    return _together(found)
+
+
+def record(evidence: Evidence) -> int:
+    """Write the interactions of a results folder into probes.csv, in place of older lines; return how many.
+
+    Raises InputError where the file cannot be written, and for code that no commit has.
+    """
+    commit = recorded.commit_of_code()
+    with recorded.OF_PROBES.open(encoding="utf-8", newline="") as stream:
+        lines = {tuple(row[name] for name in PLACE): row for row in csv.DictReader(stream)}
+    found = interactions(evidence.home, [row for row in evidence.rows if recorded.is_ours(row)])
+    for one in found:
+        place = tuple(str(getattr(one, name)) for name in PLACE)
+        values = (one.linear_lead, one.other_lead, one.gap.value, one.gap.low, one.gap.high, one.gap.p)
+        asked = f"textbench run -d {one.dataset} -m '{one.sparse}' -m '{one.dense}' --protocol {one.protocol} --probe"
+        made = {
+            "commit": commit,
+            "hardware": hardware_here(),
+            "command": f"{asked} {one.probe} (and {LINEAR})",
+            "recorded": datetime.now(UTC).date().isoformat(),
+        }
+        figures = dict(zip(COLUMNS[len(PLACE) :], (f"{value:.6g}" for value in values), strict=False))
+        lines[place] = dict(zip(PLACE, place, strict=True)) | figures | made
+    recorded.write(recorded.OF_PROBES, COLUMNS, [lines[place] for place in sorted(lines)])
+    return len(found)
 
 
 def _interaction(
@@ -136,7 +198,7 @@ def answer(found: Sequence[Interaction]) -> str:
     )
 
 
-def table(found: Sequence[Interaction]) -> Table:
+def table(found: Sequence[Interaction], source: str = LOCAL) -> Table:
     """Return the interactions as a table, the largest first."""
     rows = [
         [
@@ -162,4 +224,4 @@ def table(found: Sequence[Interaction]) -> Table:
         ("interaction", "interaction"), ("p", "p"),
     ]  # fmt: skip
     of = ", ".join(dict.fromkeys(heading(one.metric) for one in found))
-    return Table("probes", f"Representations and probes, {of}", headings, rows, NOTE, LOCAL)
+    return Table("probes", f"Representations and probes, {of}", headings, rows, NOTE, source)

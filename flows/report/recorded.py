@@ -34,6 +34,9 @@ from textbench.tasks.storage.files import whole
 from textbench.tasks.tracking.tracker import committed
 
 FILE = PROJECT / "evaluation" / "leaderboards.csv"
+OF_PROBES = (
+    PROJECT / "evaluation" / "probes.csv"
+)  # interactions of representations and probes (`flows.report.probes`)
 PLACE = ("dataset", "protocol", "paper", "method", "probe", "trials")  # what tells one line from another
 COLUMNS = (
     *PLACE, "seeds", "metrics", "half_widths", "over", "seconds", "peak_mb", "params", "on_border", "data_sha256",
@@ -268,7 +271,7 @@ def commit_of_code() -> str:
 
     Raises InputError outside a checkout, and where a file of the code differs from the commit or is not in it.
     """
-    return committed(FILE, recorded_draws.FILE, MEASURED, recorded_audits.FILE)
+    return committed(FILE, OF_PROBES, recorded_draws.FILE, MEASURED, recorded_audits.FILE)
 
 
 def _tests(

@@ -18,7 +18,7 @@ from textbench.flows.referee import recorded_draws
 from textbench.flows.referee.held import headlines, totals
 from textbench.flows.referee.ledger import LedgerEntry, ledger
 from textbench.flows.referee.notes import Note, read_notes
-from textbench.flows.report import boards, curves, papers, recorded
+from textbench.flows.report import boards, curves, papers, probes, recorded
 from textbench.flows.results import learning_curves, packed
 from textbench.flows.tables.formats import rows_in_markdown
 from textbench.flows.tables.table import RECORDED
@@ -66,6 +66,9 @@ def measured() -> str:
         for one in curves.tables(dataset, protocol, found, RECORDED):
             lines += [*rows_in_markdown(one), "", plain(one.note), ""]
         lines += [line for said in learning_curves.verdicts(rows) for line in (plain(said), "")]
+    kept = probes.read()
+    lines += [f"## {probes.QUESTION}", "", plain(probes.answer(kept)), ""]
+    lines += [*rows_in_markdown(probes.table(kept, RECORDED)), "", plain(probes.NOTE), ""]
     lines += [
         "## Benchmarks",
         "",
