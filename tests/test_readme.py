@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from infra.docs import record, site
+from textbench.evaluation.claims.ordering_claims import OrderedFigure, OrderedPair, comparisons
 from textbench.evaluation.claims.published import read_claims
 from textbench.flows.plan.papers import FOLDER
 from textbench.flows.referee.held import headlines, totals
@@ -119,6 +120,25 @@ def test_what_is_said_of_figure_4_of_the_dcot_paper_is_recorded() -> None:
     at_500, *ahead = (points["lsi"][b][0] for b in told["lsi"])
     assert f"LSI is {-at_500:.1f} points ahead at 500 labels" in page
     assert f"at 3,000, 3,500 and 5,000 ({min(ahead):.1f} to {max(ahead):.1f} points)" in page
+
+
+def test_what_is_said_of_the_classes_of_the_scdv_paper_is_recorded() -> None:
+    """In how many rates it is above or below bag of words, beyond chance."""
+    page = (record.DOCS / "explanation" / "scdv.md").read_text("utf-8").replace("\n ", "")
+    rows, pairs = read_measured(), []
+    for claim in read_claims():
+        if claim.paper == "scdv-2017" and claim.class_rate and claim.method == "SCDV":
+            other = rows[claim.id.replace("/scdv/", "/bow/")]["value"]
+            each = {int(seed): value for seed, value in json.loads(rows[claim.id]["each"]).items()}
+            above = {seed: OrderedFigure("", {}, None, seed, value) for seed, value in each.items()}
+            below = {seed: OrderedFigure("", {}, None, seed, float(other)) for seed in each}
+            pairs.append(OrderedPair(claim.metric, above, below))
+    sure = [found.difference > 0 for found in comparisons(pairs) if found.p < 0.05]
+    assert {len(pair.shared) for pair in pairs} == {5}
+    assert (
+        f"in {sum(sure)} of {len(pairs)} rates of single classes, and below beyond chance in {sure.count(False)}."
+        in page
+    )
 
 
 def test_generated_pages_are_as_old_as_the_record() -> None:
