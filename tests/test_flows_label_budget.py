@@ -20,7 +20,14 @@ from textbench.flows.plan.request import LabelBudgetRequest
 from textbench.flows.plan.suites import parts, read_suite, suites
 from textbench.flows.report import curves
 from textbench.flows.results.index import Index
-from textbench.flows.results.learning_curves import crossovers, summarise, verdicts
+from textbench.flows.results.learning_curves import (
+    BudgetPoint,
+    Curve,
+    crossovers,
+    draws_of,
+    summarise,
+    verdicts,
+)
 from textbench.tasks import InputError, score
 from textbench.tasks.corpus import read_targets
 from textbench.tasks.storage.store import Store
@@ -296,3 +303,15 @@ def test_draws_by_class_are_named_where_others_stand_beside_them() -> None:
     assert shown([*of("a", True), *of("b", True)]) == ({"a", "b"}, True)
     assert shown([*of("a", True), *of("b", False)]) == ({"a stratified", "b"}, False)
     assert shown([*of("a", False), *of("b", False)]) == ({"a", "b"}, False)
+
+
+def test_draws_are_counted_by_budget_and_method() -> None:
+    def curve(method: str, *n_draws: int) -> Curve:
+        points = [BudgetPoint(100 * place, 0.5, 0.4, 0.6, n) for place, n in enumerate(n_draws, start=1)]
+        return Curve("d", method, "accuracy", max(n_draws), points)
+
+    assert draws_of([curve("a", 5, 5), curve("b", 5, 5)]) == "5 draws"
+    assert draws_of([curve("a", 1)]) == "1 draw"
+    assert draws_of([curve("a", 20, 20, 1), curve("b", 3, 1, 1), curve("c", 2, 2, 1)]) == (
+        "20 draws (1 at 300 labels, b 1 to 3, c 2)"
+    )

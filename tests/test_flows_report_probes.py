@@ -1,5 +1,6 @@
 """Whether the linear probe favours sparse features: by hand, at its limits, and in the report's section."""
 
+import csv
 from pathlib import Path
 from typing import Any
 
@@ -66,12 +67,19 @@ def test_what_is_recorded_is_read_as_it_was_found(
     told, evidence = probes.interactions, gather(home)
     assert probes.read() == []
     monkeypatch.setattr(recorded, "is_ours", lambda row: True)
+    monkeypatch.setattr(probes, "is_current", lambda row: row["method"] != "tfidf")
+    assert probes.record(evidence) == 0
+    monkeypatch.setattr(probes, "is_current", lambda row: True)
     monkeypatch.setattr(probes, "interactions", lambda home, rows: told(home, rows, by_name))
     assert probes.record(evidence) == probes.record(evidence) == 2
     kept, found = (
         {one.dense: one for one in of} for of in (probes.read(), probes.interactions(home, evidence.rows))
     )
     assert kept.keys() == found.keys() == {"lsi", "avgvec"}
+    assert [len(kept["lsi"].seeds), len(kept["lsi"].cells)] == [1, 4]
+    (line,) = [row for row in csv.DictReader(recorded.OF_PROBES.open()) if row["dense"] == "lsi"]
+    asked = "textbench run -d made-a -m tfidf -m lsi --protocol honest --seed 0 --probe"
+    assert line["command"] == f"{asked} linear-svm && {asked} neighbours"
     for name, one in kept.items():
         assert one.p == pytest.approx(found[name].p, rel=1e-5)
         assert one.gap.p == pytest.approx(found[name].gap.p, rel=1e-5)

@@ -23,6 +23,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tb.run(DATA, "nb", rule="letters", home=folder, progress=False)
     tb.run(DATA, "nmf", seeds=[7], home=folder, progress=False)
     tb.run(DATA, "complement-nb", trials=1, home=folder, progress=False)
+    tb.run(DATA, "counts", seeds=[5], rule="letters", home=folder, progress=False)
+    tb.run(DATA, "counts", trials=1, home=folder, progress=False)
     return folder
 
 
@@ -44,11 +46,16 @@ def test_members_are_asked_for_as_they_are_shown(home: Path) -> None:
             "at least two methods that were run alike on data .* got tfidf; run some with: textbench run",
         ),
         (["tfidf", "nbb"], "there is no method 'nbb'; did you mean nb?"),
-        (["tfidf", "counts"], "counts has not been run on data .* -m counts --protocol honest$"),
+        (["tfidf", "knn"], "knn has not been run on data .* -m knn --protocol honest$"),
         (
             ["tfidf", "nb", "nmf"],
             "nmf cannot be a member beside nb, nb@letters, tfidf: it ran with seed 7, where the others share 0; "
-            "run all of them alike with: textbench run .* -m tfidf -m nb -m nmf --protocol honest$",
+            "run all of them alike, .*, such as: textbench run .* -m nmf --protocol honest$",
+        ),
+        (
+            ["tfidf", "nb@letters", "counts@letters"],
+            "counts@letters cannot be a member beside nb@letters, tfidf: it ran with seed 5, where .* -m counts "
+            "--protocol honest --rule letters$",
         ),
         (
             ["tfidf", "nb", "complement-nb"],
@@ -66,11 +73,13 @@ def test_who_is_left_out_unasked_is_told(home: Path) -> None:
     found = tb.ensemble("data", home=home, progress=False)
     assert as_json(found.found)["left_out"] == {
         "complement-nb": "was tuned, or its probe chosen, in another way",
+        "counts": "was tuned, or its probe chosen, in another way",
+        "counts@letters": "ran with seed 5, where the others share 0",
         "nmf": "ran with seed 7, where the others share 0",
     }
     note = tables(found.found)[0].note
     assert (
-        "Left out: complement-nb, which was tuned, or its probe chosen, in another way; nmf, which ran"
+        "Left out: complement-nb, which was tuned, or its probe chosen, in another way; counts, which was"
         in note
     )
 

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 BLOCK = 1024  # documents whose similarities are held at once
-# Of the perceptron: after so many steps of this size what it minimises is nearly flat on R8, R52 and 20 Newsgroups, so
-# that the penalty decides how near it comes to the training documents. BATCH is scikit-learn's.
+# Of the perceptron: so many steps of this size bring its loss on training documents near to where it stays, so that the
+# penalty decides how near. BATCH is scikit-learn's.
 N_HIDDEN, N_PASSES, N_STEPS, BATCH, STEP = 64, 15, 2000, 200, 0.003
-FLAT = 1e-4  # a fall of the mean loss in a pass that is none; ten of them end it
+FLAT = 1e-4  # eleven passes in a row that better the lowest mean loss by less end it
 
 
 class NonlinearProbe(LinearProbe):
@@ -173,7 +173,7 @@ class NeighboursProbe(NonlinearProbe):
 class PerceptronProbe(NonlinearProbe):
     """A multilayer perceptron with one hidden layer of N_HIDDEN rectified units, by scikit-learn; C is 1 / alpha.
 
-    Adam goes over the documents N_PASSES times, of fewer than 27,000 until it has made N_STEPS steps, or until the loss
+    Adam goes over the documents N_PASSES times, of up to 26,600 until it has made N_STEPS steps, or until the loss
     is FLAT, in an order that `random_state` draws, with steps of STEP on features divided by their scale. Classes are
     learned together (softmax), labels each by a sigmoid. Scores of classes are 2 p - 1, of labels log odds within +-30.
     """
@@ -194,7 +194,7 @@ class PerceptronProbe(NonlinearProbe):
             tol=FLAT,
         )
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the passes are as many as were asked for
+            warnings.simplefilter("ignore", ConvergenceWarning)  # so many steps are what was asked for
             network.fit(documents, _of_network(indicator, several=several))
         self.layers_ = [np.asarray(one) for one in (*network.coefs_, *network.intercepts_)]
 

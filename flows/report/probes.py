@@ -6,6 +6,7 @@ probe, a difference of differences, by the paired bootstrap over test documents.
 """
 
 import csv
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -14,12 +15,14 @@ from typing import Any
 
 from textbench.evaluation.metrics.multilabel import is_of_several_labels
 from textbench.evaluation.statistics.significance import Difference, bootstrap, difference, holm
+from textbench.flows.plan.corpora import newest
 from textbench.flows.referee.ledger import hardware_here
 from textbench.flows.report import recorded
 from textbench.flows.report.evidence import Evidence
+from textbench.flows.report.provenance import SHORT
 from textbench.flows.results.metric_names import heading
 from textbench.flows.results.predictions import corpus_key, predictions, tally
-from textbench.flows.results.runs import Run
+from textbench.flows.results.runs import Run, is_current
 from textbench.flows.results.summary import settings_of
 from textbench.flows.tables.table import LOCAL, Datum, Table, number
 from textbench.tasks import InputError, predict
@@ -29,20 +32,9 @@ from textbench.tasks.words import counted
 
 Row = Mapping[str, Any]
 LINEAR, LEVEL = "linear-svm", 0.05
-PLACE = ("dataset", "protocol", "metric", "sparse", "dense", "probe")
-COLUMNS = (
-    *PLACE,
-    "linear_lead",
-    "other_lead",
-    "gap",
-    "low",
-    "high",
-    "p",
-    "commit",
-    "hardware",
-    "command",
-    "recorded",
-)
+PLACE = ("dataset", "protocol", "paper", "trials", "metric", "sparse", "dense", "probe")
+FIGURES = ("linear_lead", "other_lead", "gap", "low", "high", "p")
+COLUMNS = (*PLACE, *FIGURES, "seeds", "cells", "commit", "hardware", "command", "recorded")
 QUESTION = "Does the linear probe favour sparse features?"
 NOTE = (
     "Lead: of the sparse over the dense representation, in points. Interaction: how much larger it is under the linear "
@@ -55,7 +47,7 @@ class Interaction:
     """A sparse and a dense representation under two probes: the sparse one's leads, and their difference.
 
     All are fractions. `gap` is the lead under the linear SVM less that under the other `probe`; `p` is Holm-corrected
-    over all that were found together.
+    over all that were found together. `cells`: the keys of the runs that were compared, those of the shared `seeds`.
     """
 
     dataset: str
@@ -68,6 +60,10 @@ class Interaction:
     other_lead: float
     gap: Difference
     p: float
+    paper: str = ""
+    trials: int = 0
+    seeds: Sequence[int] = ()
+    cells: Sequence[str] = ()
 
 
 def is_sparse(home: Path, row: Row) -> bool | None:
@@ -103,7 +99,7 @@ def interactions(
         place = (row["dataset"], row["protocol"], int(row["trials"]), others)
         places.setdefault(place, {}).setdefault((row["method"], row["probe"]), {})[row["seed"]] = row
     found = []
-    for (dataset, protocol, *_), runs in places.items():
+    for (dataset, protocol, trials, _), runs in places.items():
         probes = sorted({probe for _, probe in runs} - {LINEAR})
         methods = [method for method, probe in runs if probe == LINEAR] if probes else []
         kinds = {method: sparse(home, next(iter(runs[method, LINEAR].values()))) for method in methods}
@@ -112,12 +108,14 @@ def interactions(
             for first in (method for method in own if kinds[method]):
                 for second in (method for method in own if kinds[method] is False):
                     four = [runs[one, by] for by in (LINEAR, probe) for one in (first, second)]
-                    told = _interaction(home, four)
+                    seeds = sorted(set.intersection(*map(set, four)))
+                    told = _interaction(home, four, seeds)
                     if told is not None:
                         metric, leads, gap = told
-                        found.append(
-                            Interaction(dataset, protocol, metric, first, second, probe, *leads, gap, gap.p)
-                        )
+                        paper = str(four[0][seeds[0]].get("paper") or "")
+                        cells = [str(runs[seed]["key"]) for runs in four for seed in seeds]
+                        names = (dataset, protocol, metric, first, second, probe)
+                        found.append(Interaction(*names, *leads, gap, gap.p, paper, trials, seeds, cells))
     return _together(found)
 
 
@@ -132,44 +130,73 @@ def read() -> list[Interaction]:
         rows = list(csv.DictReader(stream))
     found = []
     for row in rows:
-        value, low, high, p = (float(row[name]) for name in ("gap", "low", "high", "p"))
-        leads = float(row["linear_lead"]), float(row["other_lead"])
-        dataset, protocol, metric, sparse, dense, probe = (row[name] for name in PLACE)
-        gap = Difference(value, low, high, p)
-        found.append(Interaction(dataset, protocol, metric, sparse, dense, probe, *leads, gap, p))
+        linear_lead, other_lead, *gap = (float(row[name]) for name in FIGURES)
+        one = Interaction(
+            dataset=row["dataset"],
+            protocol=row["protocol"],
+            metric=row["metric"],
+            sparse=row["sparse"],
+            dense=row["dense"],
+            probe=row["probe"],
+            linear_lead=linear_lead,
+            other_lead=other_lead,
+            gap=Difference(*gap),
+            p=gap[-1],
+            paper=row["paper"],
+            trials=int(row["trials"]),
+            seeds=[*map(int, row["seeds"].split())],
+            cells=row["cells"].split(),
+        )
+        found.append(one)
     return _together(found)
 
 
 def record(evidence: Evidence) -> int:
     """Write the interactions of a results folder into probes.csv, in place of older lines; return how many.
 
-    Raises InputError where the file cannot be written, and for code that no commit has.
+    Only runs that today's code would make alike count. Raises InputError where the file cannot be written, and for code
+    that no commit has.
     """
     commit = recorded.commit_of_code()
     with recorded.OF_PROBES.open(encoding="utf-8", newline="") as stream:
         lines = {tuple(row[name] for name in PLACE): row for row in csv.DictReader(stream)}
-    found = interactions(evidence.home, [row for row in evidence.rows if recorded.is_ours(row)])
+    rows = newest(row for row in evidence.rows if recorded.is_ours(row) and is_current(row))
+    found = interactions(evidence.home, rows)
     for one in found:
         place = tuple(str(getattr(one, name)) for name in PLACE)
         values = (one.linear_lead, one.other_lead, one.gap.value, one.gap.low, one.gap.high, one.gap.p)
-        asked = f"textbench run -d {one.dataset} -m '{one.sparse}' -m '{one.dense}' --protocol {one.protocol} --probe"
-        made = {
-            "commit": commit,
-            "hardware": hardware_here(),
-            "command": f"{asked} {one.probe} (and {LINEAR})",
-            "recorded": datetime.now(UTC).date().isoformat(),
-        }
-        figures = dict(zip(COLUMNS[len(PLACE) :], (f"{value:.6g}" for value in values), strict=False))
-        lines[place] = dict(zip(PLACE, place, strict=True)) | figures | made
+        figures = [f"{value:.6g}" for value in values]
+        of_runs = [" ".join(map(str, one.seeds)), " ".join(cell[:SHORT] for cell in one.cells)]
+        made = [commit, hardware_here(), _command(one), datetime.now(UTC).date().isoformat()]
+        lines[place] = dict(zip(COLUMNS, (*place, *figures, *of_runs, *made), strict=True))
     recorded.write(recorded.OF_PROBES, COLUMNS, [lines[place] for place in sorted(lines)])
     return len(found)
 
 
+def _command(one: Interaction) -> str:
+    """Return the commands that make the runs: under the linear SVM, then under the other probe."""
+    words = [
+        "textbench",
+        "run",
+        "-d",
+        one.dataset,
+        "-m",
+        one.sparse,
+        "-m",
+        one.dense,
+        "--protocol",
+        one.protocol,
+    ]
+    words += ["--paper", one.paper] if one.paper else []
+    words += ["--trials", str(one.trials)] if one.trials else []
+    words += [word for seed in one.seeds for word in ("--seed", str(seed))]
+    return " && ".join(shlex.join([*words, "--probe", probe]) for probe in (LINEAR, one.probe))
+
+
 def _interaction(
-    home: Path, four: Sequence[Mapping[int, Row]]
+    home: Path, four: Sequence[Mapping[int, Row]], seeds: Sequence[int]
 ) -> tuple[str, tuple[float, float], Difference] | None:
     """Return the metric, both leads and their difference; None where seeds or predictions in common are lacking."""
-    seeds = sorted(set.intersection(*map(set, four)))
     if not seeds:
         return None
     several = is_of_several_labels(four[0][seeds[0]]["metrics"])
@@ -224,4 +251,5 @@ def table(found: Sequence[Interaction], source: str = LOCAL) -> Table:
         ("interaction", "interaction"), ("p", "p"),
     ]  # fmt: skip
     of = ", ".join(dict.fromkeys(heading(one.metric) for one in found))
-    return Table("probes", f"Representations and probes, {of}", headings, rows, NOTE, source)
+    name = "of-probes" if source == LOCAL else "of-probes-recorded"
+    return Table(name, f"Representations and probes, {of}", headings, rows, NOTE, source)

@@ -17,7 +17,7 @@ from textbench.flows.results.calibrated import judged
 from textbench.flows.results.comparison import LEVEL, Entrant, PairedTest, pairs
 from textbench.flows.results.index import Index
 from textbench.flows.results.metric_names import heading, scale
-from textbench.flows.results.runs import command_to_run, is_whole
+from textbench.flows.results.runs import command_to_run, is_current, is_whole
 from textbench.flows.results.summary import latest
 from textbench.flows.tables.table import Datum, Table, of_texts
 from textbench.tasks import InputError, catalogue, ensemble
@@ -68,15 +68,14 @@ def candidates(home: Path, dataset: str, methods: Sequence[str] = (), protocol: 
     known = {name for row in rows for name in _names(row)}
     members = {ensemble.spelled([one]): one for one in map(ensemble.member, methods)}
     if missing := [name for name in members if name not in known]:
-        method, rule = members[missing[0]]
         raise InputError(
             f"{missing[0]} has not been run on {dataset} under the {protocol} protocol; run it with: "
-            f"{command_to_run([dataset], [method], every, protocol)}{f' --rule {rule}' if rule else ''}"
+            f"{_command_of(dataset, members[missing[0]], every, protocol)}"
         )
     newest = [row for row in latest(rows) if not members or _names(row) & members.keys()]
     alike: dict[str, dict[str, dict[int, Row]]] = {}
     for row in newest:
-        if _is_current(row):
+        if is_current(row):
             alike.setdefault(_way(row), {}).setdefault(_member_name(row), {})[row["seed"]] = row
     found = max(alike.values(), key=len, default={})
     seeds = _seeds_of_most(found)
@@ -84,11 +83,11 @@ def candidates(home: Path, dataset: str, methods: Sequence[str] = (), protocol: 
     left_out = _left_out(newest, found, seeds)
     kept = {name for runs in found.values() for row in runs.values() for name in _names(row)}
     if lost := [name for name in members if name not in kept]:
-        method, rule = members[lost[0]]
-        why = next(iter(left_out[name] for name in left_out if name.partition("@")[0] == method), "")
+        own = [row for row in newest if lost[0] in _names(row)]
         raise InputError(
-            f"{lost[0]} cannot be a member beside {', '.join(found) or 'the others'}: it {why}; run all of them alike "
-            f"with: {command_to_run([dataset], [*dict.fromkeys(one for one, _ in members.values())], every, protocol)}"
+            f"{lost[0]} cannot be a member beside {', '.join(found) or 'the others'}: it "
+            f"{left_out[_member_name(own[-1])]}; run all of them alike, with one command for each token rule, such as: "
+            f"{_command_of(dataset, members[lost[0]], every, protocol)}"
         )
     if len(found) < 2:
         raise InputError(
@@ -101,6 +100,11 @@ def candidates(home: Path, dataset: str, methods: Sequence[str] = (), protocol: 
     ways = [catalogue.spelled(catalogue.ENSEMBLE, {"of": of} | _weights(way)) for way in SCHEMES]
     request = Request(**asked | {"methods": ways, "seeds": seeds, "rule": None})
     return Candidates(BenchmarkRequest(**{**vars(request), "name": "ensemble"}), found, left_out)
+
+
+def _command_of(dataset: str, member: tuple[str, str | None], rows: Sequence[Row], protocol: str) -> str:
+    method, rule = member
+    return f"{command_to_run([dataset], [method], rows, protocol)}{f' --rule {rule}' if rule else ''}"
 
 
 def _weights(scheme: str) -> dict[str, str]:
@@ -138,7 +142,7 @@ def _left_out(
     reasons: dict[str, str] = {}
     for name in sorted({_member_name(row) for row in rows} - found.keys()):
         own = [row for row in rows if _member_name(row) == name]
-        current = [row for row in own if _is_current(row)]
+        current = [row for row in own if is_current(row)]
         if not current:
             reasons[name] = "ran by code that has changed since"
         elif not (alike := [row["seed"] for row in current if _way(row) == way]):
@@ -147,13 +151,6 @@ def _left_out(
             ran, needed = (", ".join(map(str, sorted(which))) for which in (alike, seeds))
             reasons[name] = f"ran with seed {ran}, where the others share {needed}"
     return reasons
-
-
-def _is_current(row: Row) -> bool:
-    try:
-        return plan(Request(**row["request"]))[0].key == row["key"]
-    except InputError:
-        return False
 
 
 def _seeds_of_most(found: Mapping[str, Mapping[int, Row]]) -> list[int]:

@@ -74,16 +74,17 @@ def _point(budget: int, values: Sequence[float]) -> BudgetPoint:
 
 
 def draws_of(curves: Sequence[Curve]) -> str:
-    """Return over how many draws these are, in words, and of which methods some budgets have fewer than of others."""
+    """Return in words over how many draws these are, at which budgets fewer, and of which methods fewer still."""
     most: dict[int, int] = {}
     for point in (point for curve in curves for point in curve.points):
         most[point.budget] = max(most.get(point.budget, 0), point.n_draws)
-    fewer = []
+    n_draws = max(most.values())
+    fewer = [f"{n} at {budget:,} labels" for budget, n in sorted(most.items()) if n < n_draws]
     for curve in curves:
         if found := [point.n_draws for point in curve.points if point.n_draws < most[point.budget]]:
             span = " to ".join(dict.fromkeys(str(n) for n in (min(found), max(found))))
             fewer.append(f"{curve.label} {span}")
-    return counted(max(most.values()), "draw") + (f" ({', '.join(fewer)})" if fewer else "")
+    return counted(n_draws, "draw") + (f" ({', '.join(fewer)})" if fewer else "")
 
 
 def _ranking(rows: Sequence[Mapping[str, Any]]) -> str:

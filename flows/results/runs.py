@@ -258,11 +258,15 @@ class Run:
 
     @cached_property
     def _is_current(self) -> bool:
-        """Whether the same request would lead to the same result today."""
-        try:
-            return plan(Request(**self.row["request"]))[0].key == self.row["key"]
-        except InputError:
-            return False
+        return is_current(self.row)
+
+
+def is_current(row: Mapping[str, Any]) -> bool:
+    """Tell whether the request of a run would lead to the same result today."""
+    try:
+        return plan(Request(**row["request"]))[0].key == row["key"]
+    except InputError:
+        return False
 
 
 def made_from(home: Path, rows: Iterable[Mapping[str, Any]]) -> set[Path]:

@@ -66,9 +66,9 @@ def measured() -> str:
         for one in curves.tables(dataset, protocol, found, RECORDED):
             lines += [*rows_in_markdown(one), "", plain(one.note), ""]
         lines += [line for said in learning_curves.verdicts(rows) for line in (plain(said), "")]
-    kept = probes.read()
-    lines += [f"## {probes.QUESTION}", "", plain(probes.answer(kept)), ""]
-    lines += [*rows_in_markdown(probes.table(kept, RECORDED)), "", plain(probes.NOTE), ""]
+    if kept := probes.read():
+        lines += [f"## {probes.QUESTION}", "", plain(probes.answer(kept)), ""]
+        lines += [*rows_in_markdown(probes.table(kept, RECORDED)), "", plain(probes.NOTE), ""]
     lines += [
         "## Benchmarks",
         "",

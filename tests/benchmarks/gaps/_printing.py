@@ -17,6 +17,12 @@ def over_documents(is_right: np.ndarray) -> str:
     return f"{100 * is_right.mean():.2f} [{low:.2f}, {high:.2f}]"
 
 
+def of_one_more(values: Sequence[float]) -> str:
+    """Shares as percent: their mean, and half of the 95 % interval in which one further draw is expected."""
+    mean, half = mean_interval([100 * value for value in values])
+    return f"{mean:.2f} ± {half * (len(values) + 1) ** 0.5:.2f} (one more than {len(values)} draws)"
+
+
 def over_draws(values: Sequence[float]) -> str:
     """Shares as percent: their mean, half of its 95 % interval (Student's t), and how many there are."""
     mean, half = mean_interval([100 * value for value in values])

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.model_selection import StratifiedKFold
 
-from tests.benchmarks.gaps._printing import over_documents, over_draws
+from tests.benchmarks.gaps._printing import of_one_more, over_documents
 from textbench.tasks import catalogue
 from textbench.tasks.tokens import token_rule, vectorize
 
@@ -96,9 +96,9 @@ def main() -> None:
                     codes = (random_code(len(learned[1]), n_bits, seed) for seed in range(N_CODES))
                     found = [np.mean(coded(T, *learned, alpha, code, soft=soft) == target) for code in codes]
                     how = "log odds" if soft else "Hamming"
-                    print(f"{name}, {n_bits} bits, {how}, alpha {alpha:g}: {over_draws(found)}")
+                    print(f"{name}, {n_bits} bits, {how}, alpha {alpha:g}: {of_one_more(found)}")
         alpha, n_bits, soft = code_by_folds(X, y)
         codes = (random_code(len(learned[1]), n_bits, seed) for seed in range(N_CODES))
         found = [np.mean(coded(T, *learned, alpha, code, soft=soft) == target) for code in codes]
         how = "log odds" if soft else "Hamming"
-        print(f"{name}, chosen by five folds: {n_bits} bits, {how}, alpha {alpha:g}: {over_draws(found)}")
+        print(f"{name}, chosen by five folds: {n_bits} bits, {how}, alpha {alpha:g}: {of_one_more(found)}")
