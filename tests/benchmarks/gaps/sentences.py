@@ -1,10 +1,10 @@
 """SCDV and weight-AvgVec on 20 Newsgroups with word vectors trained on sentences, as in the authors' code.
 
 Until June 2020 that code cut texts into sentences, kept stop words and single letters in them, and so clustered those
-too; documents were without them. Here a sequence is a document, without them. Each change is added to the one before, all
-else is as in the faithful protocol, and one C serves all: 3 for SCDV, 5 for weight-AvgVec, near what its folds choose.
-The code's sentences are those of NLTK's Punkt, whose learned abbreviations no package carries; here one ends at a full
-stop, a question or an exclamation mark before a space.
+too; documents were without them. Here a sequence is a document, without them. Each change is added to the one before,
+all else is as in the faithful protocol, and one C serves all: 3 for SCDV, 5 for weight-AvgVec, near what its folds
+choose. The code's sentences are those of NLTK's Punkt, whose learned abbreviations no package carries; here one ends at
+a full stop, a question or an exclamation mark before a space.
 """
 
 import re
