@@ -34,9 +34,8 @@ from textbench.tasks.storage.files import whole
 from textbench.tasks.tracking.tracker import committed
 
 FILE = PROJECT / "evaluation" / "leaderboards.csv"
-OF_PROBES = (
-    PROJECT / "evaluation" / "probes.csv"
-)  # interactions of representations and probes (`flows.report.probes`)
+# Interactions of representations and probes (`flows.report.probes`).
+OF_PROBES = PROJECT / "evaluation" / "probes.csv"
 PLACE = ("dataset", "protocol", "paper", "method", "probe", "trials")  # what tells one line from another
 COLUMNS = (
     *PLACE, "seeds", "metrics", "half_widths", "over", "seconds", "peak_mb", "params", "on_border", "data_sha256",
