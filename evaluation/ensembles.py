@@ -265,9 +265,8 @@ def _stacked(log_odds: np.ndarray, indicator: np.ndarray, several_labels: bool) 
         )
 
     best = _newton(loss, equal, lowest)
-    if not best[
-        :n_members
-    ].any():  # all speak against what is true; what is left would say the same of every document
+    # Where all speak against what is true, nothing that is left would tell one document from another.
+    if not best[:n_members].any():
         best = equal
     return Weights("stacked", best[:n_members], float(best[-1]) if several_labels else 0.0)
 
