@@ -31,6 +31,7 @@ PLANNED = {
     "textbench run -d r52 -m tfidf -m lsi --seeds 5",
     "textbench run -d r52 -m tfidf -m nb-svm --seeds 5",
     "textbench run -d r8 -m lsi --trials 20",
+    "textbench run -d r8 -d r52 -d 20ng -m tfidf -m lsi --probe perceptron",
     "textbench run -d r8 -m lsi --search-seconds 60",
     "textbench run -d r8 -m 'ensemble(tfidf, nb-svm, lsi@letters)' --seeds 3",
 }
