@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.metrics import f1_score
 
-from textbench.evaluation.claims.yardstick import Split, allowance
+from textbench.evaluation.claims.yardstick import Split, allowance, largest_error
 
 VALUES = [83.311206, 83.603293, 83.470526, 83.961763, 83.93521]
 N_WORLDS = 3000
@@ -116,23 +117,39 @@ def test_coverage_of_the_rate_of_a_class() -> None:
 
 
 @pytest.mark.parametrize("m", [1, 5])
-@pytest.mark.parametrize("graded", [False, True])
-def test_coverage_of_another_split(graded: bool, m: int) -> None:
-    """Two random splits of one pool, its documents hard or easy, and seeds that shift all of them a little."""
+@pytest.mark.parametrize("kind", ["right or wrong", "graded", "weighted F1"])
+def test_coverage_of_another_split(kind: str, m: int) -> None:
+    """Two random splits of one pool, its documents hard or easy, and seeds that shift all of them a little.
+
+    With the error that these test documents have, 95 %. With the largest that they could have, which claims are judged
+    by, more, but not by so much that no figure would be refused: one that is off by three spreads of a run.
+    """
     rng = np.random.default_rng(4)
-    n_pool, n_test, n = 400, 120, 5
-    ours, theirs, errors = np.empty((N_WORLDS, n)), np.empty(N_WORLDS), np.empty(N_WORLDS)
-    for world in range(N_WORLDS):
+    n_pool, n_test, n, n_worlds = 400, 120, 5, 1000
+    ours, theirs = np.empty((n_worlds, n)), np.empty(n_worlds)
+    own_errors, largest = np.empty(n_worlds), np.empty(n_worlds)
+    for world in range(n_worlds):
         ease = rng.beta(1, 0.1, n_pool)  # few are a toss-up
+        labels = rng.integers(5, size=n_pool)
         drawn = rng.permuted(np.tile(np.arange(n_pool), (2, 1)), axis=1)[:, :n_test]
         seeds = rng.normal(0, 0.01, n + m)
-        tested = [drawn[0]] * n + [drawn[1]] * m
-        chance = np.clip(np.stack([ease[own] for own in tested]) + seeds[:, None], 0, 1)
-        scores = chance if graded else (rng.random(chance.shape) < chance).astype(float)
-        figures = 100 * scores.mean(axis=1)
+        tested = np.stack([drawn[0]] * n + [drawn[1]] * m)
+        chance = np.clip(ease[tested] + seeds[:, None], 0, 1)
+        right = rng.random(chance.shape) < chance
+        scores = chance if kind == "graded" else right.astype(float)
+        if kind == "weighted F1":
+            said = np.where(right, labels[tested], (labels[tested] + rng.integers(1, 5, right.shape)) % 5)
+            pairs = zip(labels[tested], said, strict=True)
+            figures = np.array([100 * f1_score(*pair, average="weighted") for pair in pairs])
+        else:
+            figures = 100 * scores.mean(axis=1)
         ours[world], theirs[world] = figures[:n], figures[n:].mean()
-        errors[world] = 100 * scores[:n].mean(axis=0).std(ddof=1) / math.sqrt(n_test)
-    assert 0.93 <= coverage(ours, theirs, errors=errors, n_published=m) <= 0.97
+        own_errors[world] = 100 * scores[:n].mean(axis=0).std(ddof=1) / math.sqrt(n_test)
+        largest[world] = largest_error(figures[:n].mean(), (0.0, 100.0), n_test)
+    assert 0.93 <= coverage(ours, theirs, errors=own_errors, n_published=m) <= 0.97
+    assert 0.95 <= coverage(ours, theirs, errors=largest, n_published=m) <= 0.997
+    off = theirs + 3 * np.hypot(ours.std(axis=1, ddof=1), 1.2 * largest)
+    assert coverage(ours, off, errors=largest, n_published=m) < 0.6
 
 
 @pytest.mark.parametrize("kind", ["two modes", "normal", "anything between", "near a bound"])

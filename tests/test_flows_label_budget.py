@@ -285,7 +285,7 @@ def test_rows_are_json(rows: list[dict[str, Any]]) -> None:
     assert json.loads(json.dumps(rows)) == rows
 
 
-def test_draws_by_class_are_named_where_others_stand_beside_them() -> None:
+def test_draws_by_class_stand_apart_from_others() -> None:
     def of(method: str, stratified: bool) -> list[dict[str, Any]]:
         return [
             {
@@ -295,14 +295,19 @@ def test_draws_by_class_are_named_where_others_stand_beside_them() -> None:
             for labels in ({"budget": budget, "draw": 0, "stratified": stratified} for budget in (10, 20))
         ]  # fmt: skip
 
-    def shown(rows: list[dict[str, Any]]) -> tuple[set[str], bool]:
-        (own,) = curves.groups(rows).values()
-        (table,) = curves.tables("d", "honest", summarise(own))
-        return {row["method"] for row in own}, "each class in proportion" in table.note
+    def shown(rows: list[dict[str, Any]]) -> list[tuple[str, str, set[str]]]:
+        told = []
+        for group, own in curves.groups(rows).items():
+            (table,) = curves.tables("d", "honest", summarise(own))
+            assert (curves.BY_CLASS in table.note) == bool(group[2])
+            told.append((curves.headed(*group), table.name, {row["method"] for row in own}))
+        return told
 
-    assert shown([*of("a", True), *of("b", True)]) == ({"a", "b"}, True)
-    assert shown([*of("a", True), *of("b", False)]) == ({"a stratified", "b"}, False)
-    assert shown([*of("a", False), *of("b", False)]) == ({"a", "b"}, False)
+    in_proportion = "d with few labels, honest protocol, each class in proportion", "curve-d-honest-by-class"
+    from_all = "d with few labels, honest protocol", "curve-d-honest"
+    assert shown([*of("a", True), *of("b", True)]) == [(*in_proportion, {"a", "b"})]
+    assert shown([*of("a", True), *of("a", False)]) == [(*in_proportion, {"a"}), (*from_all, {"a"})]
+    assert shown([*of("a", False), *of("b", False)]) == [(*from_all, {"a", "b"})]
 
 
 def test_draws_are_counted_by_budget_and_method() -> None:

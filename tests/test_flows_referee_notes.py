@@ -10,7 +10,7 @@ from textbench.evaluation.claims.published import read_claims
 from textbench.evaluation.claims.verdicts import Verdict
 from textbench.flows.plan.papers import FOLDER
 from textbench.flows.referee.explanation import explain
-from textbench.flows.referee.ledger import LedgerEntry, read_measured
+from textbench.flows.referee.ledger import LedgerEntry
 from textbench.flows.referee.notes import Note, notes_on, read_notes
 from textbench.flows.report.papers import origins
 from textbench.tasks import InputError
@@ -74,12 +74,6 @@ def test_a_gap_that_is_called_explained_is_closed_by_one_yardstick() -> None:
         assert any(abs(value - p.value) <= half + p.half_width for value, half in reaches for p in printed), (
             f"{note.about}: no change brings the published figure inside an interval"
         )
-
-
-def test_what_a_note_calls_unmeasured_is_not_recorded() -> None:
-    for note in NOTES:
-        if re.search(r"(are|is) to be (timed|made) anew", note.text):
-            assert [id_ for id_ in read_measured() if note.is_about(id_)] == []
 
 
 def test_no_claim_has_two_notes_under_one_name() -> None:

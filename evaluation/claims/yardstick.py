@@ -13,7 +13,7 @@ mean of n runs here, P the paper's figure, the mean of m runs (one, where the pa
   sqrt(n/(n-1)) t(n-1) / t(infinity), as few runs spread less than all, and cut at the bounds. Few runs have no tails
   either: quantiles of 99 % of the bootstrap cover 95 % of normal figures.
 
-Sources: Hahn, Meeker, Statistical Intervals (1991), chapter 4; Nadeau, Bengio, Inference for the Generalization
+Sources: Bhatia, Davis, A Better Bound on the Variance, American Mathematical Monthly 107 (2000); Hahn, Meeker, Statistical Intervals (1991), chapter 4; Nadeau, Bengio, Inference for the Generalization
 Error, Machine Learning 52 (2003); Satterthwaite, Biometrics Bulletin 2 (1946); Stine, Bootstrap Prediction Intervals
 for Regression, JASA 80 (1985).
 """
@@ -41,6 +41,16 @@ class Split:
 
     error: float
     share: float
+
+
+def largest_error(value: float, ends: tuple[float, float], n_documents: int) -> float:
+    """Return the largest standard error that a mean over documents can have whose figures lie between two ends.
+
+    It is that of figures that are the one end or the other, as precision at 1 is (Bhatia, Davis, 2000). What a seed
+    changes of single documents is in it, and in the spread over seeds again.
+    """
+    low, high = ends
+    return math.sqrt(max(0.0, high - value) * max(0.0, value - low) / n_documents)
 
 
 @dataclass(frozen=True)

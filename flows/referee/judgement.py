@@ -17,7 +17,7 @@ from textbench.evaluation.claims.verdicts import (
     judge_figure,
     judge_order,
 )
-from textbench.evaluation.claims.yardstick import Allowance, Split, allowance
+from textbench.evaluation.claims.yardstick import Allowance, Split, allowance, largest_error
 from textbench.flows.referee import recorded_audits
 from textbench.flows.referee.measurement import MEGABYTES, Measurement, is_answered
 from textbench.flows.results.metric_names import KNOWN
@@ -84,18 +84,13 @@ def allowed_by(claim: Claim, found: Measurement) -> Allowance:
 
 
 def other_split(claim: Claim, value: float) -> Split | None:
-    """Return what another split adds to a claim's figure; None where the data set's documents were never counted.
-
-    The standard error over N test documents is the largest that a mean over them can have between the ends of its scale
-    (Bhatia, Davis, 2000): that of a figure to which each document adds the one end or the other, as to P@1.
-    """
+    """Return what another split adds to a claim's figure; None where the data set's documents were never counted."""
     sizes = _sizes(claim.dataset_here or "")
     if sizes is None:
         return None
     n_train, n_test, n_classes = sizes
-    low, high = (1.0, float(n_classes)) if claim.unit == "labels" else (0.0, claim.scale)
-    error = math.sqrt(max(0.0, high - value) * max(0.0, value - low) / n_test)
-    return Split(error, n_test / (n_train + n_test))
+    ends = (1.0, float(n_classes)) if claim.unit == "labels" else (0.0, claim.scale)
+    return Split(largest_error(value, ends, n_test), n_test / (n_train + n_test))
 
 
 @cache

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 Runs = Mapping[int, Row]
 # What an interval is over: test documents, of a method that draws no random numbers; of some figures nothing.
-DOCUMENTS, EXACT = "documents", ("certified bounds", "one compression", "one run")
+DOCUMENTS, EXACT = "documents", ("certified bounds", "one compression", "one run", "a shape")
 # Claims about the features: the size of those of training documents, and the share of zeros in all.
 MEGABYTES, SAVED = "feature-megabytes", "sparsity-at-4-percent"
 
@@ -238,7 +238,7 @@ class FaithfulRuns:
             elif claim.method == OWN[claim.paper]:
                 values.append((12 * matrices[0].astype(bool).sum() + 4 * (matrices[0].shape[0] + 1)) / 1e6)
             else:
-                values.append(8 * math.prod(matrices[0].shape) / 1e6)
+                return exact("a shape", 8 * math.prod(matrices[0].shape) / 1e6, rows)
         return over_seeds(values, rows) if rows else None
 
     def _seconds(self, claim: Claim, claims: Mapping[str, Claim]) -> Measurement | None:
@@ -324,6 +324,11 @@ class FaithfulRuns:
 def _thoroughness(row: Row) -> tuple[int, float]:
     """Sort what was tuned most last, and of runs alike the newest."""
     return int(row["trials"]), row["created"]
+
+
+def exact(basis: str, value: float, rows: Sequence[Row]) -> Measurement:
+    """Return a figure that is no sample: it has no other interval than itself."""
+    return Measurement(basis, value, value, value, value, rows=rows)
 
 
 def over_seeds(values: Sequence[float], rows: Sequence[Row]) -> Measurement:

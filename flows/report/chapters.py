@@ -142,11 +142,11 @@ def _crossover_sections(budgets: Sequence[Mapping[str, Any]], source: str) -> li
 def _curve_sections(budgets: Sequence[Mapping[str, Any]], source: str) -> list[Section]:
     """Return a section per data set and protocol: its curves drawn and tabled, and who is best at which budget."""
     sections = []
-    for (dataset, protocol), rows in curves.groups(budgets).items():
+    for (dataset, protocol, by), rows in curves.groups(budgets).items():
         own = learning_curves.summarise(rows)
         drawn = curves.drawn(own)
-        apart = "" if source == LOCAL else "-recorded"
-        title = f"{dataset} with few labels, {protocol} protocol{'' if source == LOCAL else ', as recorded'}"
+        apart = ("-by-class" if by else "") + ("" if source == LOCAL else "-recorded")
+        title = f"{curves.headed(dataset, protocol, by)}{'' if source == LOCAL else ', as recorded'}"
         figure = slug(f"fig-curve-{dataset}-{protocol}{apart}")
         sections.append(
             Section(

@@ -162,13 +162,13 @@ def ranks(found: Ranking, name: str, title: str) -> Figure:
     )
 
 
-def verdicts(counts: Counts) -> Figure:
-    """Draw how many claims of each paper have each verdict, and how many rates of single classes."""
+def verdicts(counts: Counts, headlines: Sequence[str] = ()) -> Figure:
+    """Draw how many claims of each paper have each verdict, and how many rates of single classes; headlines below."""
     name, title = (
         "fig-verdicts",
         "Verdicts on the published figures, by paper, and on the rates of single classes",
     )
-    with drawn(counts, 1.3 * style.WIDTH) as figure:
+    with drawn(counts, 1.3 * style.WIDTH, headlines) as figure:
         words = "; ".join(
             f"{paper}: {', '.join(f'{found.get(kind, 0)} {kind}' for kind in KINDS)}"
             for paper, found in counts.items()

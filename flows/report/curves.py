@@ -9,29 +9,29 @@ from textbench.flows.results.metric_names import heading, scale, unit
 from textbench.flows.tables.table import LOCAL, NOTHING, Datum, Table, slug
 from textbench.tasks.words import counted
 
+BY_CLASS = "each class in proportion"
 LINES = 12  # that a figure of curves can tell apart
 
 
-def groups(budgets: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], list[dict[str, Any]]]:
-    """Return the rows of budgets by data set and protocol, as `learning_curves` reads them.
+def groups(budgets: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str, str], list[dict[str, Any]]]:
+    """Return the rows of budgets by data set, protocol and how labels are drawn, as `learning_curves` reads them.
 
-    A method that was tuned, or drawn otherwise, is a line of its own.
+    How they are drawn is BY_CLASS or nothing, from all documents. A method that was tuned is a line of its own.
     """
-    kinds: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    kinds: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
     for row in budgets:
-        kinds.setdefault((row["dataset"], row["protocol"]), []).append(row)
+        drawn = BY_CLASS if row["request"]["labels"].get("stratified") else ""
+        kinds.setdefault((row["dataset"], row["protocol"], drawn), []).append(row)
     return {kind: _newest(rows) for kind, rows in kinds.items()}
 
 
 def _newest(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the rows as `learning_curves` reads them: of one place on a curve the newest, methods apart by trials."""
     places: dict[tuple[Any, ...], dict[str, Any]] = {}
-    are_mixed = len({bool(row["request"]["labels"].get("stratified")) for row in rows}) > 1
     for row in sorted(rows, key=lambda row: row["created"]):
         labels, trials = row["request"]["labels"], int(row["trials"])
-        drawn = " stratified" if are_mixed and labels.get("stratified") else ""
         tuned = f" ({counted(trials, 'trial')})" if trials else ""
-        method = f"{row['method']}{tuned}{drawn}"
+        method = f"{row['method']}{tuned}"
         place = (method, row["seed"], labels["budget"], labels.get("draw", 0))
         places[place] = dict(row) | {"method": method, "labels": labels}
     return list(places.values())
@@ -41,6 +41,11 @@ def drawn(found: Sequence[Curve]) -> list[Curve]:
     """Return the curves that a figure can show: of several budgets, the LINES best at their last one."""
     lines = [curve for curve in found if len(curve.points) > 1]
     return sorted(lines, key=lambda curve: -curve.points[-1].mean)[:LINES]
+
+
+def headed(dataset: str, protocol: str, drawn: str) -> str:
+    """Return the heading of a group's curves."""
+    return f"{dataset} with few labels, {protocol} protocol{f', {drawn}' if drawn else ''}"
 
 
 def tables(dataset: str, protocol: str, found: Sequence[Curve], source: str = LOCAL) -> list[Table]:
@@ -72,12 +77,13 @@ def _table(dataset: str, protocol: str, curves: Sequence[Curve], source: str) ->
     said = explained(curve.label for curve in curves)
     note = (
         f"{heading(metric)} in {unit(metric)}, the mean over {draws_of(curves)} of labels"
-        f"{', each class in proportion,' if all(curve.is_stratified for curve in curves) else ''} with "
+        f"{f', {BY_CLASS},' if curves[0].is_stratified else ''} with "
         "the half-width of its 95 % interval. All methods get the same draws; features are learnt "
         f"on all training texts{', those of a marked method on the labelled ones alone' if said else ''}.{said}"
     )
     title = f"{dataset}, {protocol} protocol, by labels"
-    name = slug(f"curve-{dataset}-{protocol}" + ("" if source == LOCAL else "-recorded"))
+    drawn = "-by-class" if curves[0].is_stratified else ""
+    name = slug(f"curve-{dataset}-{protocol}{drawn}" + ("" if source == LOCAL else "-recorded"))
     if len(budgets) == 1:
         title, name = f"{dataset}, {protocol} protocol, {budgets[0]:,} labels", f"{name}-{budgets[0]}"
     return Table(name, title, headings, rows, note, source)

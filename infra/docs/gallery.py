@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from infra.docs.record import entries
-from textbench.flows.referee.held import counts, held
+from textbench.flows.referee.held import counts, headlines, held
 from textbench.flows.report import boards, charts, recorded
 
 
@@ -86,7 +86,7 @@ PICTURES = (
         "Verdicts",
         "How many published figures have each verdict, by paper.",
         "textbench report --claims --figure verdicts.svg",
-        lambda: charts.verdicts(counts(entries())),
+        lambda: charts.verdicts(counts(entries()), headlines(entries())),
     ),
     Picture(
         "scdv-table-1",

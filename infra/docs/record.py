@@ -26,7 +26,12 @@ from textbench.tasks.sources import archives
 from textbench.tasks.storage.definitions import PROJECT
 
 DOCS = PROJECT / "docs"
+README = PROJECT / "README.md"
 BENCHMARKS = PROJECT / "evaluation" / "benchmarks.csv"
+CHAPTER = "## What became of the papers' headlines\n\n"
+OF_CHAPTER = (
+    "Each has a verdict by [one rule](docs/verdicts.md); [all of them](docs/claims.md). By `make pages`."
+)
 MADE = "<!-- Generated from the record by `make pages`: change the record, not this page. -->"
 
 
@@ -60,9 +65,9 @@ def measured() -> str:
         paper = f" of {board.paper}" if board.paper else ""
         lines += [f"## {board.dataset}, {board.protocol} protocol{paper}", ""]
         lines += [*rows_in_markdown(boards.table(board)), ""]
-    for (dataset, protocol), rows in curves.groups(recorded_draws.rows()).items():
+    for (dataset, protocol, by), rows in curves.groups(recorded_draws.rows()).items():
         found = learning_curves.summarise(rows)
-        lines += [f"## {dataset} with few labels, {protocol} protocol", ""]
+        lines += [f"## {curves.headed(dataset, protocol, by)}", ""]
         for one in curves.tables(dataset, protocol, found, RECORDED):
             lines += [*rows_in_markdown(one), "", plain(one.note), ""]
         lines += [line for said in learning_curves.verdicts(rows) for line in (plain(said), "")]
@@ -109,6 +114,15 @@ def claims() -> str:
     return _text(lines)
 
 
+def readme() -> str:
+    """Return README with what became of the papers' headlines in its chapter of that name."""
+    found = entries()
+    before, heading, rest = README.read_text("utf-8").partition(CHAPTER)
+    lines = [f"- {line}" for line in [*headlines(found), *totals(found)]]
+    _, following, after = rest.partition("\n## ")
+    return "\n".join([f"{before}{heading}{OF_CHAPTER}", "", *lines, f"{following}{after}"])
+
+
 def _figures(own: Sequence[LedgerEntry]) -> list[str]:
     rows = []
     for entry in own:
@@ -145,7 +159,7 @@ def _text(lines: Sequence[str]) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-PAGES: dict[str, Callable[[], str]] = {"measured.md": measured, "claims.md": claims}
+PAGES: dict[str, Callable[[], str]] = {"measured.md": measured, "claims.md": claims, "../README.md": readme}
 
 
 def stale() -> list[str]:

@@ -8,7 +8,7 @@ from textbench.evaluation.claims.published import Claim
 from textbench.evaluation.claims.verdicts import Comparison
 from textbench.flows.papers.compressive import derived as plans
 from textbench.flows.papers.compressive import results as figures
-from textbench.flows.referee.measurement import FaithfulRuns, Measurement, Row
+from textbench.flows.referee.measurement import FaithfulRuns, Measurement, Row, exact
 from textbench.flows.results.runs import Run
 from textbench.tasks import InputError, catalogue, featurize
 from textbench.tasks.storage.recipe import Reference
@@ -41,12 +41,7 @@ def _answer(results: FaithfulRuns, claim: Claim) -> Measurement | None:
     if claim.metric == "feature-count-ratio":
         return _ratio(results, rows)
     gaps = [gap for row in _of_method(results, claim) for gap in _gaps(results, row)]
-    return _exact("certified bounds", max(gaps), rows) if gaps else None
-
-
-def _exact(basis: str, value: float, rows: list[Row]) -> Measurement:
-    """Return a figure that is no sample: it has no other interval than itself."""
-    return Measurement(basis, value, value, value, value, rows=rows)
+    return exact("certified bounds", max(gaps), rows) if gaps else None
 
 
 def _figure(results: FaithfulRuns, id_: str) -> Measurement | None:
@@ -101,7 +96,7 @@ def _ratio(results: FaithfulRuns, rows: list[Row]) -> Measurement | None:
     n_all, n_compressed = (figures.n_columns(stored.folder) if stored else 0 for stored in found)
     if not n_all or not n_compressed:
         return None
-    return _exact("one compression", n_all / n_compressed, rows)
+    return exact("one compression", n_all / n_compressed, rows)
 
 
 def _features(results: FaithfulRuns, row: Row, method: str, params: dict[str, Any]) -> Reference:
