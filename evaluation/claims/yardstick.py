@@ -13,9 +13,10 @@ mean of n runs here, P the paper's figure, the mean of m runs (one, where the pa
   sqrt(n/(n-1)) t(n-1) / t(infinity), as few runs spread less than all, and cut at the bounds. Few runs have no tails
   either: quantiles of 99 % of the bootstrap cover 95 % of normal figures.
 
-Sources: Bhatia, Davis, A Better Bound on the Variance, American Mathematical Monthly 107 (2000); Hahn, Meeker, Statistical Intervals (1991), chapter 4; Nadeau, Bengio, Inference for the Generalization
-Error, Machine Learning 52 (2003); Satterthwaite, Biometrics Bulletin 2 (1946); Stine, Bootstrap Prediction Intervals
-for Regression, JASA 80 (1985).
+Sources: Bhatia, Davis, A Better Bound on the Variance, American Mathematical Monthly 107 (2000); Hahn, Meeker,
+Statistical Intervals (1991), chapter 4; Nadeau, Bengio, Inference for the Generalization Error, Machine Learning 52
+(2003); Satterthwaite, Biometrics Bulletin 2 (1946); Stine, Bootstrap Prediction Intervals for Regression, JASA 80
+(1985).
 """
 
 import math

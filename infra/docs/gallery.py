@@ -10,8 +10,10 @@ from functools import cache
 from pathlib import Path
 
 from infra.docs.record import entries
+from textbench.flows.referee import recorded_draws
 from textbench.flows.referee.held import counts, headlines, held
-from textbench.flows.report import boards, charts, recorded
+from textbench.flows.report import boards, charts, curves, recorded
+from textbench.flows.results.learning_curves import summarise
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,14 @@ def _held(paper: str, place: str, dataset: str, metric: str) -> Callable[[], cha
     return draw
 
 
+def _curves(*group: str) -> Callable[[], charts.Figure]:
+    def draw() -> charts.Figure:
+        rows = curves.groups(recorded_draws.rows())[group]
+        return charts.curves(curves.drawn(summarise(rows)), "fig-label-budgets", curves.headed(*group))
+
+    return draw
+
+
 def _drawn(name: str) -> str:
     return f"python -m infra.docs picture {name} {name}.svg"
 
@@ -72,8 +82,9 @@ PICTURES = (
     Picture(
         "label-budgets",
         "How many labels",
-        "Accuracy of five methods on Reuters-65 by the number of labelled documents.",
-        "textbench curve -d reuters65 -m counts -m tfidf -m lsi -m lda -m nb --draws 5 --c-grid 0.3,1,3,10,30",
+        "Accuracy of eleven methods on Reuters R8 by the number of labelled documents.",
+        _drawn("label-budgets"),
+        _curves("r8", "honest", curves.BY_CLASS),
     ),
     Picture(
         "scdv-sweeps",
