@@ -37,9 +37,10 @@ Bend = tuple[float, np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class Calibration:
-    """Platt's sigmoid, or for one label a document its softmax: probabilities of scores times `slope` plus `offset`.
+    """Platt's sigmoid, or for one of several classes a softmax: probabilities of scores times `slope` plus `offset`.
 
-    For one label a document the offset is 0, and 1 / slope is what Guo et al. call the temperature.
+    Of two classes the offset is added to the second one's, which makes the softmax Platt's sigmoid of the difference;
+    of more it is 0, and 1 / slope is what Guo et al. call the temperature.
     """
 
     slope: float
@@ -56,6 +57,9 @@ class Calibration:
         from scipy.optimize import minimize_scalar
 
         scores = scores.astype(np.float64)
+        if not several_labels and scores.shape[1] == 2:
+            slope, offset = _platt(scores[:, 1] - scores[:, 0], indicator[:, 1])
+            return cls(slope, offset, False)
         if not several_labels:
             spread = _spread(scores)
             n = len(scores)
@@ -73,24 +77,22 @@ class Calibration:
         near, positive = scores[is_near], indicator[is_near]
         if not len(near):
             return cls(1.0, 0.0, True)
-        spread = _spread(near)
-        n_positive, n_negative = positive.sum(), (~positive).sum()
-        goal = np.where(positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
-        middle = float(near.mean())
-        rows = np.stack([(near - middle) / spread, np.ones(len(near))])
-        slope, offset = _newton(_logistic(rows, goal), np.array([1.0, 0.0]))
-        return cls(float(slope) / spread, float(offset - slope * middle / spread), True)
+        slope, offset = _platt(near, positive)
+        return cls(slope, offset, True)
 
     def log_odds(self, scores: np.ndarray) -> np.ndarray:
         """Return float64 (n_documents, n_labels): log probabilities of one label, log-odds of each of several.
 
         scores: floats (n_documents, n_labels).
         """
-        z = np.clip(scores.astype(np.float64), -1e9, 1e9) * self.slope + self.offset
+        z = np.clip(scores.astype(np.float64), -1e9, 1e9) * self.slope
         if self.several_labels:
+            z += self.offset
             # Whatever the slope is, a label that all training documents have, or none, stays what it is.
             z = np.where(np.abs(scores) < BEYOND, z, np.copysign(FARTHEST, scores))
             return np.clip(z, -FARTHEST, FARTHEST)
+        if z.shape[1] == 2:
+            z[:, 1] += self.offset
         return np.maximum(_log_softmax(z), -FARTHEST)
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
@@ -429,6 +431,19 @@ def best_share(
         return _measured(as_probabilities(said, several_labels=several_labels), indicator, several_labels)
 
     return max(SHARES, key=worth)
+
+
+def _platt(scores: np.ndarray, positive: np.ndarray) -> tuple[float, float]:
+    """Return the slope and offset of Platt's sigmoid by maximum likelihood for his targets.
+
+    scores: float64 (n,); positive: bool (n,).
+    """
+    spread, middle = _spread(scores), float(scores.mean())
+    n_positive, n_negative = positive.sum(), (~positive).sum()
+    goal = np.where(positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
+    rows = np.stack([(scores - middle) / spread, np.ones(len(scores))])
+    slope, offset = _newton(_logistic(rows, goal), np.array([1.0, 0.0]))
+    return float(slope) / spread, float(offset - slope * middle / spread)
 
 
 def _spread(scores: np.ndarray) -> float:

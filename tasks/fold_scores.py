@@ -1,6 +1,7 @@
 """Scores of folds: what the chosen setting said, while it was tuned, of documents it was not trained on.
 
-Whatever needs such scores later, thresholds of labels and ensembles, fits nothing again.
+Whatever needs such scores later, thresholds of labels and ensembles, fits nothing again. A trial writes them, and what
+stands on it hands the same files on, which take no room twice.
 """
 
 from collections.abc import Sequence
@@ -12,11 +13,11 @@ if TYPE_CHECKING:
     from textbench.evaluation.probes.search import FoldScores
     from textbench.tasks.storage.store import Artifact, Job
 
-NAME = "out_of_fold"
+SCORES, FOLDS, ROUNDING, DOCUMENTS = "scores.npy", "folds.npy", "rounding.json", "documents.npy"
 
 
 def save(job: "Job", parts: "Sequence[FoldScores]", n_labels: int, *, several: bool) -> None:
-    """Write the scores of each fold's documents, if there are any, one fold after another, in single precision."""
+    """Write the scores of each fold's documents, if there are any."""
     import numpy as np
 
     if not parts:
@@ -24,32 +25,52 @@ def save(job: "Job", parts: "Sequence[FoldScores]", n_labels: int, *, several: b
     scores = np.concatenate(
         [p.scores if several else every_class(p.scores, p.classes, n_labels) for p in parts]
     )
-    kept = scores.astype(np.float32)
-    arrays = {
-        "documents": np.concatenate([p.documents for p in parts]).astype(np.int32),
-        "folds": np.repeat(np.arange(len(parts), dtype=np.int32), [len(p.documents) for p in parts]),
-        "scores": kept,
-        "largest_error": np.abs(scores - kept).max(initial=0.0),
-        "changed": np.sum(scores.argmax(axis=1) != kept.argmax(axis=1)),
-    }
-    job.save_arrays(NAME, arrays)
+    documents = np.concatenate([p.documents for p in parts])
+    folds = np.repeat(np.arange(len(parts)), [len(p.documents) for p in parts])
+    order = np.argsort(documents)
+    write(job, scores[order], documents[order], folds[order], several=several)
 
 
-def read(artifact: "Artifact") -> "dict[str, np.ndarray] | None":
-    """Return what a trial or a choice has; None where it has none.
+def write(
+    job: "Job", scores: "np.ndarray", documents: "np.ndarray", folds: "np.ndarray", *, several: bool
+) -> None:
+    """Write scores, rounded, as `read` finds them.
 
-    documents: int32 (n_scored,), positions among the labelled documents; folds: int32 (n_scored,), in which each was
-    scored; scores: float32 (n_scored, n_labels); largest_error, changed: by how much rounding to that changed a score,
-    and how many documents' highest label.
+    scores: float64 (n_scored, n_labels); documents: ints (n_scored,), rising; folds: in which each was scored.
+    rounding.json: the type, the largest error of rounding, and of how many documents it changed what is decided.
     """
-    return artifact.arrays(NAME) if (artifact.folder / f"{NAME}.npz").exists() else None
+    import numpy as np
+
+    from textbench.evaluation.probes.out_of_fold import rounded
+
+    kept, error, changed = rounded(scores, several_labels=several)
+    job.save_array("scores", kept)
+    job.save_array("documents", documents.astype(np.int32))
+    job.save_array("folds", folds.astype(np.int16))
+    told = {"dtype": str(kept.dtype), "largest_error": error, "decisions_changed": changed}
+    job.save_json("rounding", told)
 
 
-def by_fold(found: "dict[str, np.ndarray]") -> "list[tuple[np.ndarray, np.ndarray]]":
-    """Return the documents and the scores of each fold."""
+def are_in(artifact: "Artifact") -> bool:
+    """Tell whether a trial or a choice has such scores."""
+    return (artifact.folder / FOLDS).exists()
+
+
+def hand_on(job: "Job", artifact: "Artifact", *, with_documents: bool = True) -> None:
+    """Give a job the scores of another artifact, if it has some: the same files."""
+    if are_in(artifact):
+        for name in (SCORES, FOLDS, ROUNDING, *([DOCUMENTS] if with_documents else [])):
+            job.link(artifact, name)
+
+
+def by_fold(artifact: "Artifact") -> "list[tuple[np.ndarray, np.ndarray]]":
+    """Return the documents, int32 (n_scored,), and the scores, float64 (n_scored, n_labels), of each fold."""
+    import numpy as np
+
+    scores, documents, folds = (artifact.array(name) for name in ("scores", "documents", "folds"))
     return [
-        (found["documents"][found["folds"] == fold], found["scores"][found["folds"] == fold])
-        for fold in range(found["folds"].max() + 1)
+        (documents[folds == fold], scores[folds == fold].astype(np.float64))
+        for fold in range(folds.max(initial=-1) + 1)
     ]
 
 

@@ -23,8 +23,7 @@ def reference(result: Reference) -> Reference:
 
     Files: scores.npy, decision values (n_scored, n_labels), float16 where that loses nothing and else float32;
     documents.npy, which training documents these are of, int32 (n_scored,), folds.npy, in which fold each was scored,
-    int32 (n_scored,); rounding.json: the type, the largest error
-    of rounding and how many documents it gives another highest label. Of a corpus with validation documents of its own
+    int16 (n_scored,); rounding.json as `fold_scores.write` has it. Of a corpus with validation documents of its own
     these alone are scored; of a single training document none is.
     """
     choice = result.inputs["choice"]
@@ -68,13 +67,14 @@ def compute(job: "Job") -> None:
         first = predict.reference(corpus, vectors, first_seed.choice(job))
         job.take(job.store.open(reference(first)))
         return
-    if (found := fold_scores.read(job.open("choice"))) is not None:
-        order = np.argsort(found["documents"])
-        scores, scored, folds = (found[name][order] for name in ("scores", "documents", "folds"))
-        before = float(found["largest_error"]), int(found["changed"])
-        _save(job, labelled(job)[1], scores, scored, folds, before)
+    tuned = job.open("choice")
+    if not fold_scores.are_in(tuned):
+        _score(job)
         return
-    _score(job)
+    rows = labelled(job)[1]
+    fold_scores.hand_on(job, tuned, with_documents=rows is None)
+    if rows is not None:
+        job.save_array("documents", rows[tuned.array("documents")].astype(np.int32))
 
 
 def _score(job: "Job") -> None:
@@ -94,35 +94,10 @@ def _score(job: "Job") -> None:
         return decisions if targets.ndim == 2 else fold_scores.every_class(decisions, classes, len(names))
 
     scores, scored = np.empty((0, len(names))), np.empty(0, dtype=np.int32)
-    fold_of = np.empty(targets.shape[0], dtype=np.int32)
+    fold_of = np.empty(targets.shape[0], dtype=np.int16)
     for fold, (_, some) in enumerate(folds):
         fold_of[some] = fold
     if folds:
         scores, scored = out_of_fold_scores(made, targets, build, folds, spread)
-    _save(job, rows, scores, scored, fold_of[scored])
-
-
-def _save(
-    job: "Job",
-    rows: "np.ndarray | None",
-    scores: "np.ndarray",
-    documents: "np.ndarray",
-    folds: "np.ndarray",
-    before: tuple[float, int] = (0.0, 0),
-) -> None:
-    """Write scores, rounded, with their documents, positions among those at `rows`, and folds.
-
-    before: the largest error, and the documents with another highest label, that rounding had led to already.
-    """
-    import numpy as np
-
-    from textbench.evaluation.probes.out_of_fold import rounded
-
-    kept, error, changed = rounded(scores)
-    error, changed = error + before[0], changed + before[1]
-    job.save_array("scores", kept)
-    job.save_array("documents", (documents if rows is None else rows[documents]).astype(np.int32))
-    job.save_array("folds", folds)
-    job.save_json(
-        "rounding", {"dtype": str(kept.dtype), "largest_error": error, "highest_label_changed": changed}
-    )
+    of_corpus = scored if rows is None else rows[scored]
+    fold_scores.write(job, scores, of_corpus, fold_of[scored], several=targets.ndim == 2)

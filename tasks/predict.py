@@ -189,8 +189,8 @@ def _thresholds(job: "Job", build: "Callable[[], Any]", X: Any, Y: "csr_matrix")
     from textbench.evaluation.probes.tuning import thresholds_of, tune_thresholds
 
     choice = job.open("choice")
-    if (found := fold_scores.read(choice)) is not None:
-        return thresholds_of(fold_scores.by_fold(found), Y)
+    if fold_scores.are_in(choice):
+        return thresholds_of(fold_scores.by_fold(choice), Y)
     n_folds = max(2, choice.json("choice")["n_folds"])  # C had no folds where one document trains
     features = features_of(job.inputs["vectors"], choice)
     made = featurize.in_folds(job, features) if features and "labels" in features.params else X

@@ -67,5 +67,4 @@ def compute(job: "Job") -> None:
     finished = [k for k, one in enumerate(trials) if one["state"] == "complete"]
     best = max(finished, key=lambda k: trial.direction(job) * trials[k]["score"])
     job.save_json("choice", trials[best] | {"trials": trials, "space": space})
-    if (scores := fold_scores.read(job.store.open(references[best]))) is not None:
-        job.save_arrays(fold_scores.NAME, scores)
+    fold_scores.hand_on(job, job.store.open(references[best]))

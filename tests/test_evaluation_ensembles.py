@@ -27,6 +27,21 @@ def odds(scores: np.ndarray) -> np.ndarray:
     return Calibration.fit(scores, INDICATOR, **ONE).log_odds(scores)
 
 
+def test_of_two_classes_the_softmax_is_platts_sigmoid_of_their_difference() -> None:
+    rng = np.random.default_rng(2)
+    difference = rng.normal(size=20_000)
+    second = rng.random(len(difference)) < expit(3 * difference - 1)
+    scores, drawn = np.column_stack([-difference / 2, difference / 2]), np.column_stack([~second, second])
+    found = Calibration.fit(scores, drawn, **ONE)
+    assert (found.slope, found.offset) == pytest.approx((3, -1), abs=0.1)
+    expected = expit(found.slope * difference + found.offset)
+    np.testing.assert_allclose(found.probabilities(scores)[:, 1], expected, atol=1e-12)
+    constant = Calibration.fit(np.tile([0.5, -0.5], (len(second), 1)), drawn, **ONE)
+    np.testing.assert_allclose(
+        constant.probabilities(scores[:1] * 0 + [0.5, -0.5])[0, 1], second.mean(), atol=1e-3
+    )
+
+
 def test_platt_finds_the_line_by_which_labels_were_drawn() -> None:
     rng = np.random.default_rng(1)
     scores = rng.normal(size=(20_000, 2))
@@ -128,6 +143,58 @@ def test_greedy_selection_by_hand() -> None:
     assert weights.members == pytest.approx([0.5, 0.5])
 
 
+def greedily(shares: list[np.ndarray], indicator: np.ndarray, *, several_labels: bool) -> np.ndarray:
+    """Greedy selection in plain words: fifty rounds, of all rounds the best mix, ties by the log loss."""
+
+    def worth(mix: tuple[int, ...]) -> tuple[float, float]:
+        mean = sum(shares[one] for one in mix) / len(mix)
+        if several_labels:
+            given, hits = (mean > 0.5).sum(), ((mean > 0.5) & indicator).sum()
+            sure = np.where(indicator, mean, 1 - mean)
+            return round(2 * hits / (given + indicator.sum()), 12), float(np.log(sure).mean())
+        right = indicator[np.arange(len(mean)), mean.argmax(axis=1)]
+        return float(right.mean()), float(np.log(mean[indicator]).mean())
+
+    mix, mixes = (), []
+    for _ in range(50):
+        mix = max(((*mix, one) for one in range(len(shares))), key=worth)
+        mixes.append(mix)
+    best = max(mixes, key=worth)
+    return np.array([best.count(one) / len(best) for one in range(len(shares))])
+
+
+@pytest.mark.parametrize("kind", [ONE, SEVERAL], ids=["one label", "several labels"])
+@pytest.mark.parametrize("seed", range(4))
+def test_greedy_selection_is_that_in_plain_words(kind: dict[str, bool], seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    indicator = INDICATOR[:60] if not kind["several_labels"] else rng.random((60, 3)) < 0.4
+    said = [
+        Calibration.fit(scores, indicator, **kind).log_odds(scores)
+        for scores in (indicator + rng.normal(0, noise, indicator.shape) for noise in (0.7, 0.8, 0.9, 1.0))
+    ]
+    shares = [ensembles.as_probabilities(one, **kind) for one in said]
+    expected = greedily(shares, indicator, **kind)
+    assert np.count_nonzero(expected) > 1
+    np.testing.assert_allclose(learn("greedy", np.stack(said), indicator, **kind).members, expected, atol=1e-12)
+
+
+def test_what_is_decided_of_several_labels_is_from_even_odds_on() -> None:
+    indicator = np.array([[True, False], [True, True]])
+    assert quality(np.array([[0.1, -0.1], [0.1, -0.1]]), indicator, **SEVERAL) == pytest.approx(2 * 2 / (2 + 3))
+
+
+def test_without_a_member_the_others_keep_their_proportions_and_the_offset() -> None:
+    rng = np.random.default_rng(3)
+    indicator = rng.random((80, 2)) < 0.3
+    every = np.stack([rng.normal(2 * indicator - 1, 1.0) for _ in range(3)])
+    weights = Weights("stacked", np.array([0.5, 0.3, 0.2]), offset=-0.4)
+    for place, found in enumerate(ensembles.without_each(weights, every, indicator, **SEVERAL)):
+        others = [other for other in range(3) if other != place]
+        kept = weights.members[others] / weights.members[others].sum()
+        given = kept[0] * every[others[0]] + kept[1] * every[others[1]] - 0.4 > 0
+        assert found == pytest.approx(2 * (given & indicator).sum() / (given.sum() + indicator.sum()))
+
+
 def test_a_logarithmic_pool_multiplies_odds() -> None:
     """Genest and Zidek, section 3.3: weights 1 and 1 multiply probabilities, and of several labels add log-odds."""
     every = np.stack([odds(noisy(8, 1.0)), odds(noisy(9, 1.0))])
@@ -172,15 +239,21 @@ def test_no_document_is_scored_by_what_was_trained_on_it(held_out: list[int] | N
 
 def test_scores_are_rounded_where_that_changes_no_answer() -> None:
     plain = np.array([[1.25, -0.3], [-1e6, 0.1]])
-    kept, error, changed = rounded(plain)
+    kept, error, changed = rounded(plain, several_labels=False)
     assert (kept.dtype, changed) == (np.float16, 0) and error == pytest.approx(
         abs(0.3 - float(np.float16(0.3)))
     )
     assert kept[1, 0] == -65504
     near = np.array([[-1000.0, -1000.01]] * 3)[:, ::-1]
-    kept, error, changed = rounded(near)
+    kept, error, changed = rounded(near, several_labels=False)
     assert kept.dtype == np.float32 and changed == 0 and error < 1e-4
-    assert rounded(np.empty((0, 4)))[0].shape == (0, 4)
+    assert rounded(np.empty((0, 4)), several_labels=False)[0].shape == (0, 4)
+    # Of several labels what lies above 0 decides, and the highest does not: 1e-9 is 0 in half precision.
+    small = np.array([[1e-9, -3.0]] * 2)
+    assert rounded(small, several_labels=False)[0].dtype == np.float16
+    kept, _, changed = rounded(small, several_labels=True)
+    assert kept.dtype == np.float32 and changed == 0
+    assert rounded(near, several_labels=True)[0].dtype == np.float16
 
 
 def test_neighbours_are_the_nearest_of_the_own_group(monkeypatch: pytest.MonkeyPatch) -> None:

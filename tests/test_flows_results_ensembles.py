@@ -9,7 +9,7 @@ import pytest
 
 import textbench as tb
 from textbench.evaluation.statistics.significance import Difference
-from textbench.flows.results.ensembles import Ensembles, as_json, tables
+from textbench.flows.results.ensembles import Contribution, Ensembles, as_json, best_of, tables
 
 RNG = random.Random(0)
 TEXTS = [f"w{RNG.randrange(9)} {'apple' if i % 2 else 'iron'} w{RNG.randrange(5)}" for i in range(48)]
@@ -36,6 +36,8 @@ def members(home: Path, *methods: str) -> list[str]:
 def test_members_are_asked_for_as_they_are_shown(home: Path) -> None:
     assert members(home) == members(home, "nb", "tfidf") == ["nb", "nb@letters", "tfidf"]
     assert members(home, "tfidf", "nb@letters") == ["nb@letters", "tfidf"]
+    # The rule of own documents is words: nb is nb@words.
+    assert members(home, "tfidf", "nb@words") == ["nb", "tfidf"]
 
 
 @pytest.mark.parametrize(
@@ -61,7 +63,10 @@ def test_members_are_asked_for_as_they_are_shown(home: Path) -> None:
             ["tfidf", "nb", "complement-nb"],
             "beside nb, nb@letters, tfidf: it was tuned, or its probe chosen, in another",
         ),
-        (["tfidf", "nb@words"], "nb@words has not been run on data .* -m nb --protocol honest --rule words$"),
+        (
+            ["tfidf", "nb@words-punctuation"],
+            "nb@words-punctuation has not been run on data .* -m nb --protocol honest --rule words-punctuation$",
+        ),
     ],
 )
 def test_who_cannot_be_a_member_is_told_what_to_run(home: Path, methods: list[str], reason: str) -> None:
@@ -82,6 +87,28 @@ def test_who_is_left_out_unasked_is_told(home: Path) -> None:
         "Left out: complement-nb, which was tuned, or its probe chosen, in another way; counts, which was"
         in note
     )
+
+
+def test_those_tuned_in_one_way_can_be_asked_for(home: Path) -> None:
+    tb.run(DATA, "nb", trials=1, home=home, progress=False)
+    tuned = tb.ensemble("data", trials=1, home=home, progress=False).found
+    assert [one.member for one in tuned.members] == ["complement-nb", "counts", "nb"]
+    left = tuned.left_out
+    assert (
+        left["nb (0 trials, its own probe)"]
+        == left["tfidf"]
+        == "was tuned, or its probe chosen, in another way"
+    )
+    told = tb.ensemble("data", ["nb", "tfidf"], home=home, progress=False).found
+    assert told.left_out == {"nb (1 trial, its own probe)": left["tfidf"]}
+
+
+def test_of_members_that_are_equally_good_out_of_fold_the_hardest_to_beat_is_the_best() -> None:
+    def member(name: str, quality: float, test: float) -> Contribution:
+        return Contribution(name, {}, quality, 0.0, test, {})
+
+    first, second, worse = member("a", 0.57, 0.60), member("b", 0.57 + 1e-9, 0.67), member("c", 0.56, 0.99)
+    assert best_of([first, second, worse]) is best_of([second, worse, first]) is second
 
 
 def test_a_member_that_is_better_on_test_documents_is_named(home: Path) -> None:

@@ -72,6 +72,10 @@ def test_an_ensemble_is_spelled_as_it_is_read() -> None:
     [
         ("ensemble(tfidf)", "an ensemble needs at least two members, got 1"),
         ("ensemble(tfidf, tfidf)", "a member of an ensemble counts as often as is best, got tfidf twice"),
+        (
+            "ensemble(nb, tfidf@words, tfidf)",
+            "tfidf and tfidf@words are one on one, whose own token rule is words",
+        ),
         ("ensemble(tfidf, ensemble(nb, lsi))", "a member of an ensemble is a method of the catalogue"),
         ("ensemble(tfidf, nbb)", "there is no method 'nbb'; did you mean nb?"),
         ("ensemble(tfidf, nb@wordss)", "there is no token rule 'wordss'; did you mean words"),
@@ -167,11 +171,20 @@ def test_what_tuning_saw_is_not_fitted_again(
     cell = cell_of(home, method, data, BenchmarkRequest, seeds=[7])
     result_row(cell, store)
     store.ensure(cell.references[SCORES])
-    scores, seen = store.open(cell.references[SCORES]), fold_scores.read(store.open(cell.references["tune"]))
-    assert seen is not None and scores.array("documents").tolist() == sorted(seen["documents"].tolist())
-    order = np.argsort(seen["documents"])
-    np.testing.assert_allclose(scores.array("scores"), seen["scores"][order], rtol=1e-3, atol=1e-3)
-    assert scores.array("folds").tolist() == seen["folds"][order].tolist()
+    scores, seen = store.open(cell.references[SCORES]), store.open(cell.references["tune"])
+    for name in ("scores.npy", "documents.npy", "folds.npy", "rounding.json"):
+        files = [(one.folder / name).stat() for one in (seen, scores)]
+        assert len({file.st_ino for file in files}) == 1 and files[0].st_nlink == 3, (
+            f"{name} takes room twice"
+        )
+    documents = scores.array("documents")
+    assert documents.tolist() == sorted(documents.tolist()) and scores.array("scores").dtype == np.float16
+    parts = fold_scores.by_fold(scores)
+    assert sum(len(some) for some, _ in parts) == len(documents)
+    for fold, (some, said) in enumerate(parts):
+        rows = scores.array("folds") == fold
+        assert documents[rows].tolist() == some.tolist() and said.dtype == np.float64
+        assert np.array_equal(said, scores.array("scores")[rows])
 
 
 @pytest.mark.parametrize("labels", [{}, {"budget": 12, "draw": 2, "stratified": True}])

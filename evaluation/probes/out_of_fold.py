@@ -14,7 +14,7 @@ from textbench.evaluation.probes.tuning import fit_each
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-TOLERANCE = 1e-3  # the share of documents whose highest label rounding may change
+TOLERANCE = 1e-3  # the share of documents of which rounding may change what is decided
 
 
 def out_of_fold_scores(
@@ -40,13 +40,17 @@ def out_of_fold_scores(
     return np.concatenate(parts)[order], documents[order]
 
 
-def rounded(scores: np.ndarray) -> tuple[np.ndarray, float, int]:
+def rounded(scores: np.ndarray, *, several_labels: bool) -> tuple[np.ndarray, float, int]:
     """Return scores in half precision where that changes little, else in single: (scores, largest error, changed).
 
     scores: float64 (n_documents, n_labels). Half precision changes little where at most one document in 1,000 gets
-    another highest label. Scores beyond a type's range become its last number; the largest error is that of the others.
-    `changed` counts the documents with another highest label.
+    another highest label or, of several labels, others above 0. Scores beyond a type's range become its last number;
+    the largest error is that of the others. `changed` counts the documents that are decided otherwise.
     """
+
+    def decided(some: np.ndarray) -> np.ndarray:
+        return some > 0 if several_labels else some.argmax(axis=1)[:, None]
+
     kept, largest, changed = scores, 0.0, 0
     for kind in (np.float16, np.float32):
         limit = float(np.finfo(kind).max)
@@ -54,7 +58,7 @@ def rounded(scores: np.ndarray) -> tuple[np.ndarray, float, int]:
         if not len(scores):
             break
         largest = float(np.abs(scores - kept)[np.abs(scores) <= limit].max(initial=0.0))
-        changed = int(np.sum(scores.argmax(axis=1) != kept.argmax(axis=1)))
+        changed = int((decided(scores) != decided(kept)).any(axis=1).sum())
         if changed <= TOLERANCE * len(scores):
             break
     return kept, largest, changed

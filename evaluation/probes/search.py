@@ -9,7 +9,7 @@ import numpy as np
 
 from textbench.evaluation.metrics.single_label import Metric
 
-LIMITS = (1e-5, 1e6)  # how far a grid of C grows
+LIMITS = (1e-5, 1e9)  # how far a grid of C grows
 
 
 class FoldScores(NamedTuple):

@@ -41,8 +41,8 @@ C_GRIDS = {
 # The other constants of a probe that are searched beside C. On 20 Newsgroups and IMDb cross-validation wanted shares
 # of absolute values of 0.01 to 0.03.
 SETTING_GRIDS = {"elastic-net": {"l1_ratio": (0.01, 0.1, 0.5)}}
-# With more training documents than LARGE a sample goes through the grid, and all of them only confirm what it found.
-# A sample that is not TIMES smaller than what it stands for saves nothing.
+# With more training documents than LARGE a sample of SAMPLE goes through the grid, and all of them only confirm what it
+# found; between the two are samples TIMES as large as the one before, as long as they are TIMES smaller than the whole.
 LARGE = 30_000
 SAMPLE = 10_000
 TIMES = 8

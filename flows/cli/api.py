@@ -308,13 +308,15 @@ def ensemble(
     methods: str | Iterable[str] = (),
     *,
     protocol: str = "honest",
+    trials: int | None = None,
     home: Place | None = None,
     tracking: bool | str | None = None,
     progress: bool = True,
 ) -> "EnsembleResults":
     """Let finished runs on a data set decide together, as `textbench ensemble` does; return what became of it.
 
-    methods: those that were run and are to be members, by default all that were run alike. Weights are learned from
+    methods: those that were run and are to be members, by default all that were run alike; trials: with how many they
+    were tuned, by default as most were. Weights are learned from
     out-of-fold scores of training documents alone, and nothing is fitted again. Raises InputError for fewer than two
     methods, for one that was not run, and CellError's reason where an ensemble could not be made.
 
@@ -334,7 +336,7 @@ def ensemble(
 
     catalogue.pick("protocol", protocol, dict.fromkeys(get_args(Protocol)))
     place, tracker = _place_and_tracker(home, tracking)
-    given = candidates(place, dataset, _texts(methods), protocol)
+    given = candidates(place, dataset, _texts(methods), protocol, trials)
     rows = _computed(run_sweep, given.request, place, tracker, progress)
     if errors := [str(row["error"]) for row in rows if row["error"]]:
         raise InputError(f"the ensemble could not be made: {errors[0]}")

@@ -19,6 +19,12 @@ def ensemble(
         ),
     ] = None,
     protocol: Annotated[str, typer.Option(help="honest, transductive or faithful.")] = "honest",
+    trials: Annotated[
+        int | None,
+        typer.Option(
+            help="Members that were tuned with so many trials.", min=0, show_default="as most were tuned"
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Let finished runs decide together, weighed by what they say of training documents out of fold.
@@ -33,7 +39,7 @@ def ensemble(
     from textbench.flows.cli.api import ensemble as made
     from textbench.flows.results.ensembles import as_json
 
-    found = made(dataset, method or (), protocol=protocol, tracking=True, progress=not json)
+    found = made(dataset, method or (), protocol=protocol, trials=trials, tracking=True, progress=not json)
     if json:
         print_json(as_json(found.found))
     else:

@@ -193,6 +193,13 @@ def _terms(request: Request, dataset: str | None, method: _Method, own: Referenc
     )
 
 
+def own_rule(request: Request, dataset: str, method: str) -> str:
+    """Return the token rule that a run of a method on a data set has where none is asked for."""
+    if request.own:
+        return OWN_RULE
+    return _terms(replace(request, rule=None), dataset, _method(method), None).rule
+
+
 def _paper(request: Request, entry: catalogue.Entry, method: _Method) -> tuple[str, Mapping[str, Any]]:
     """Return the paper whose protocol is meant: the one asked for, else the method's, else the data set's first."""
     known = entry.constant("FAITHFUL", {})
@@ -328,7 +335,7 @@ def _ensemble_cell(request: Request, table: _Table, labels: Mapping[str, Any], s
             )
         near = vectorize.reference(corpus, asdict(token_rule(table.terms.rule)), transductive=True)
     references = dict(table.shared) | ({NEAR: near} if near else {})
-    results = []
+    results: list[Reference] = []
     for place, (text, rule) in enumerate(ensemble.members(table.method.params), start=1):
         method = _method(text)
         asked = replace(request, rule=rule) if rule else request
@@ -336,6 +343,12 @@ def _ensemble_cell(request: Request, table: _Table, labels: Mapping[str, Any], s
         terms = _terms(asked, None if own else table.terms.dataset, method, own)
         member = _cell(asked, _table(asked, terms, method), labels, seed)
         result = member.references["evaluate"]
+        if result in results:
+            same = ensemble.members(table.method.params)[results.index(result)]
+            raise InputError(
+                f"{ensemble.spelled([(text, rule)])} and {ensemble.spelled([same])} are one on "
+                f"{table.terms.dataset}, whose own token rule is {rule or same[1]}: leave one of them out"
+            )
         stages = dict(member.references) | {SCORES: out_of_fold.reference(result)}
         references |= {member_stage(place, stage): one for stage, one in stages.items() if stage != "audit"}
         results.append(result)

@@ -10,7 +10,7 @@ from typing import Any
 from textbench.evaluation.ensembles import SCHEMES
 from textbench.evaluation.metrics.calibration import CALIBRATED_BY
 from textbench.evaluation.metrics.multilabel import is_of_several_labels
-from textbench.flows.plan.cell import Cell, plan
+from textbench.flows.plan.cell import Cell, own_rule, plan
 from textbench.flows.plan.corpora import choose_datasets
 from textbench.flows.plan.request import BenchmarkRequest, Request
 from textbench.flows.results.calibrated import judged
@@ -28,6 +28,7 @@ from textbench.tasks.words import counted
 
 Row = Mapping[str, Any]
 CALIBRATION = ("log loss", "Brier", "calibration")
+OTHERWISE = "was tuned, or its probe chosen, in another way"
 # What all members were asked for alike.
 SHARED = ("protocol", "trials", "probe", "search_seconds", "paper", "validation")
 
@@ -50,13 +51,19 @@ class Candidates:
         return self.request.seeds
 
 
-def candidates(home: Path, dataset: str, methods: Sequence[str] = (), protocol: str = "honest") -> Candidates:
+def candidates(
+    home: Path,
+    dataset: str,
+    methods: Sequence[str] = (),
+    protocol: str = "honest",
+    trials: int | None = None,
+) -> Candidates:
     """Return the newest finished runs on a data set that an ensemble can be made of, or those of some methods.
 
-    All were tuned alike: of several ways the one that most methods were. Runs of code that has changed since are left
-    out, for their features would be made again. A method's name stands for its runs under every token rule, nb@letters
-    for those under one. Raises InputError for fewer than two methods, one that there is not, and one that was not run,
-    with the command that does.
+    All were tuned alike: of several ways the one that most methods were, or with so many trials. Runs of code that
+    has changed since are left out, for their features would be made again. A method's name stands for its runs under
+    every token rule, nb@letters for those under one. Raises InputError for fewer than two methods, one that there is
+    not, and one that was not run, with the command that does.
     """
     every = Index(home).rows()
     dataset = choose_datasets(every, [dataset])[0]
@@ -75,7 +82,7 @@ def candidates(home: Path, dataset: str, methods: Sequence[str] = (), protocol: 
     newest = [row for row in latest(rows) if not members or _names(row) & members.keys()]
     alike: dict[str, dict[str, dict[int, Row]]] = {}
     for row in newest:
-        if is_current(row):
+        if is_current(row) and trials in (None, int(row["trials"])):
             alike.setdefault(_way(row), {}).setdefault(_member_name(row), {})[row["seed"]] = row
     found = max(alike.values(), key=len, default={})
     seeds = _seeds_of_most(found)
@@ -121,13 +128,18 @@ def _may_decide(row: Row) -> bool:
 
 
 def _names(row: Row) -> set[str]:
-    """Return what a run can be asked for by: its method, and that with its token rule."""
-    return {row["method"], _member_name(row)}
+    """Return what a run can be asked for by: its method, and that with its token rule, be it the data set's own."""
+    rule = row["request"].get("rule") or _own_rule(row)
+    return {row["method"], ensemble.spelled([(row["method"], rule)])}
 
 
 def _member_name(row: Row) -> str:
     rule = row["request"].get("rule")
-    return ensemble.spelled([(row["method"], rule)])
+    return ensemble.spelled([(row["method"], None if rule == _own_rule(row) else rule)])
+
+
+def _own_rule(row: Row) -> str:
+    return own_rule(Request(**row["request"]), row["dataset"], row["method"])
 
 
 def _way(row: Row) -> str:
@@ -146,10 +158,16 @@ def _left_out(
         if not current:
             reasons[name] = "ran by code that has changed since"
         elif not (alike := [row["seed"] for row in current if _way(row) == way]):
-            reasons[name] = "was tuned, or its probe chosen, in another way"
+            reasons[name] = OTHERWISE
         else:
             ran, needed = (", ".join(map(str, sorted(which))) for which in (alike, seeds))
             reasons[name] = f"ran with seed {ran}, where the others share {needed}"
+    for row in rows:
+        if way and is_current(row) and (name := _member_name(row)) in found and _way(row) != way:
+            tuned = (
+                f"{counted(int(row['trials']), 'trial')}, {row['request'].get('probe') or 'its own probe'}"
+            )
+            reasons[f"{name} ({tuned})"] = OTHERWISE
     return reasons
 
 
@@ -196,7 +214,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Ensembles:
-    """The ensembles of some runs on one data set: means over the seeds. `best` is the member that is best out of fold.
+    """The ensembles of some runs on one data set: means over the seeds. `best` is the member of `best_of`.
 
     `chosen` is the way to weigh that is best on training documents that its weights were not learned from. `left_out`
     is that of `Candidates`.
@@ -262,7 +280,7 @@ def ensembles(home: Path, given: Candidates, rows: Sequence[Row]) -> Ensembles:
         )
         for place, name in enumerate(given.members)
     ]
-    best = max(members, key=lambda one: one.quality)
+    best = best_of(members)
     alone = Entrant(best.member, {seed: given.members[best.member][seed] for seed in given.seeds})
     ways = []
     for way, own in by_way.items():
@@ -272,6 +290,11 @@ def ensembles(home: Path, given: Candidates, rows: Sequence[Row]) -> Ensembles:
         test = _mean(row["metrics"][metric] for row in own)
         ways.append(Way(way, str(own[0]["method"]), score, test, tested[0]))
     return Ensembles(str(rows[0]["dataset"]), metric, given.seeds, best, members, ways, given.left_out)
+
+
+def best_of(members: Sequence[Contribution]) -> Contribution:
+    """Return the member that is best out of fold, of equals the hardest to beat: the best on test documents."""
+    return max(members, key=lambda one: (round(one.quality, 6), one.test))
 
 
 def _calibration(
