@@ -175,12 +175,16 @@ def test_greedy_selection_is_that_in_plain_words(kind: dict[str, bool], seed: in
     shares = [ensembles.as_probabilities(one, **kind) for one in said]
     expected = greedily(shares, indicator, **kind)
     assert np.count_nonzero(expected) > 1
-    np.testing.assert_allclose(learn("greedy", np.stack(said), indicator, **kind).members, expected, atol=1e-12)
+    np.testing.assert_allclose(
+        learn("greedy", np.stack(said), indicator, **kind).members, expected, atol=1e-12
+    )
 
 
 def test_what_is_decided_of_several_labels_is_from_even_odds_on() -> None:
     indicator = np.array([[True, False], [True, True]])
-    assert quality(np.array([[0.1, -0.1], [0.1, -0.1]]), indicator, **SEVERAL) == pytest.approx(2 * 2 / (2 + 3))
+    assert quality(np.array([[0.1, -0.1], [0.1, -0.1]]), indicator, **SEVERAL) == pytest.approx(
+        2 * 2 / (2 + 3)
+    )
 
 
 def test_without_a_member_the_others_keep_their_proportions_and_the_offset() -> None:

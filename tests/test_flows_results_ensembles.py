@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 
 import textbench as tb
+from textbench.evaluation.metrics.calibration import PROBABILITIES
 from textbench.evaluation.statistics.significance import Difference
+from textbench.flows.report import probabilities
+from textbench.flows.report.boards import boards
+from textbench.flows.report.chapters import chapters
+from textbench.flows.report.evidence import gather
+from textbench.flows.results import calibrated
 from textbench.flows.results.ensembles import Contribution, Ensembles, as_json, best_of, tables
 
 RNG = random.Random(0)
@@ -143,3 +149,18 @@ def test_training_documents_choose_the_way_not_test_documents(home: Path) -> Non
         ways = [replace(one, **own) for one, own in zip(found.ways, figures, strict=True)]
         told: Ensembles = replace(found, ways=ways)
         assert told.chosen.scheme == way.scheme == as_json(told)["chosen"]
+
+
+def test_the_report_says_how_right_probabilities_are(home: Path) -> None:
+    evidence = gather(home)
+    (board,) = boards(evidence)
+    table = probabilities.table(evidence, board)
+    assert table is not None
+    losses = [row[1].value for row in table.rows]
+    assert losses == sorted(losses)
+    (row,) = [row for row in evidence.rows if row["method"] == "tfidf"]
+    (told,) = calibrated.with_probabilities(home, [row])
+    (line,) = [line for line in table.rows if line[0].text == "tfidf"]
+    assert [datum.value for datum in line[1:]] == [told["metrics"][name] for name in PROBABILITIES]
+    (which,) = [chapter for chapter in chapters(evidence) if chapter.name == "sure"]
+    assert any(section.tables == [table] for section in which.sections)

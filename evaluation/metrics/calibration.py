@@ -14,7 +14,7 @@ from textbench.evaluation.metrics.single_label import Metric
 if TYPE_CHECKING:  # the command line imports this module and has to stay instant
     import numpy as np
 
-CALIBRATED_BY = "a softmax at the best temperature, of several labels Platt's sigmoid"
+CALIBRATED_BY = "Platt's sigmoid, of one of more than two classes a softmax at the best temperature"
 N_BINS = 15
 TINY = 1e-15
 

@@ -17,6 +17,7 @@ from textbench.flows.report import (
     curves,
     exhibits,
     papers,
+    probabilities,
     probes,
     provenance,
     ranks,
@@ -116,8 +117,9 @@ def _which(
     if not found:
         answer = search.answers(searched)
         answer += [answer_of(board) for board in others if len({s.method for s in board.recorded}) > 1]
-    if crossings and (crossings[0].source == LOCAL or not found):
-        answer = [*crossings[0].lines, *answer]
+    if crossings:
+        is_first = crossings[0].source == LOCAL or not found
+        answer = [*crossings[0].lines, *answer] if is_first else [*answer, *crossings[0].lines]
     nothing = "" if found else nothing_here(evidence)
     lines = [nothing] if nothing else []
     return Chapter("which", "Which representation should I use?", answer or lines, lines, sections)
@@ -282,6 +284,8 @@ def _sure(evidence: Evidence, found: Sequence[Board], *, with_all: bool) -> Chap
     if by_class:
         lines = ["Where the best method of each board differs from the next, class by class."]
         sections.append(Section("classes", "Class by class", LOCAL, lines, tables=by_class))
+    if judged := [one for board in found if (one := probabilities.table(evidence, board))]:
+        sections.append(Section("probabilities", probabilities.QUESTION, LOCAL, tables=judged))
     if of_probes := probes.interactions(evidence.home, evidence.rows):
         lines = [probes.answer(of_probes)]
         sections.append(Section("probes", probes.QUESTION, LOCAL, lines, tables=[probes.table(of_probes)]))

@@ -17,6 +17,7 @@ LEVEL = 0.05
 BASELINE = "tfidf"  # what every other method is set beside
 ENCODERS = ("sentence", "join(tfidf, sentence)")  # a pretrained encoder alone, and beside the baseline
 Figures = dict[str, dict[int, float]]  # by method and draw
+Test = tuple[str, int, float, float]  # a method, a budget, its difference to the baseline, p
 
 
 @dataclass(frozen=True)
@@ -116,10 +117,10 @@ def verdicts(rows: Sequence[Mapping[str, Any]], metric: str | None = None) -> li
 
 
 def crossovers(rows: Sequence[Mapping[str, Any]], metric: str | None = None) -> list[str]:
-    """Return for each data set a sentence on up to how many labels a pretrained encoder wins, alone and beside TF-IDF.
+    """Return for each data set a sentence on up to how many labels a pretrained encoder is ahead of TF-IDF.
 
-    They are those of ENCODERS that have draws in common with TF-IDF; Student's paired t tests, corrected together
-    (Holm).
+    They are those of ENCODERS, alone and joined with TF-IDF, that have draws in common with it. The paired t tests are
+    those of all methods beside TF-IDF, corrected together (Holm), as `verdicts` has them.
     """
     lines = []
     done = [found for found in rows if not found["error"]]
@@ -131,28 +132,32 @@ def crossovers(rows: Sequence[Mapping[str, Any]], metric: str | None = None) -> 
         encoders = [marks[name] for name in ENCODERS if name in marks]
         if BASELINE not in marks or not encoders:
             continue
-        tests = [test for test in _tests(runs, marks[BASELINE]) if test[0] in encoders]
+        tests = _corrected(_tests(runs, marks[BASELINE]))
         said = [
             _crossing(name, marks[BASELINE], tests) for name in encoders if any(t[0] == name for t in tests)
         ]
         if said:
             shared = [
-                runs[budget][name].keys() & runs[budget][marks[BASELINE]].keys() for name, budget, *_ in tests
+                runs[budget][name].keys() & runs[budget][marks[BASELINE]].keys()
+                for name, budget, *_ in tests
+                if name in encoders
             ]
             n_draws = max(map(len, shared))
             lines.append(
-                f"{dataset}: {'; '.join(said)}. {len(tests)} paired t tests over {n_draws} draws, Holm-corrected "
-                "together."
+                f"{dataset}, beside {marks[BASELINE]}: {'; '.join(said)}. {len(tests)} paired t tests over {n_draws} "
+                "draws, of all methods, Holm-corrected together."
             )
     return lines
 
 
-def _crossing(name: str, baseline: str, tests: Sequence[tuple[str, int, float, float]]) -> str:
-    """Say at which budgets a method is ahead of the baseline, and the baseline of it."""
-    corrected = holm([p for *_, p in tests])
-    own = [
-        (budget, d, p) for (method, budget, d, _), p in zip(tests, corrected, strict=True) if method == name
-    ]
+def _corrected(tests: Sequence[Test]) -> list[Test]:
+    """Return the tests with their p values corrected together (Holm)."""
+    return [(*test[:3], p) for test, p in zip(tests, holm([p for *_, p in tests]), strict=True)]
+
+
+def _crossing(name: str, baseline: str, tests: Sequence[Test]) -> str:
+    """Say at which budgets a method is ahead of the baseline, and the baseline of it, by corrected tests."""
+    own = [(budget, d, p) for method, budget, d, p in tests if method == name]
     tested = [budget for budget, *_ in own]
     ahead = [budget for budget, d, p in own if p < LEVEL and d > 0]
     behind = [budget for budget, d, p in own if p < LEVEL and d < 0]
@@ -224,12 +229,11 @@ def _beside_baseline(runs: Mapping[int, Figures]) -> list[str]:
     """Return a sentence on the budgets at which others are ahead of the baseline or behind it, if there is one."""
     names = dict.fromkeys(method for figures in runs.values() for method in figures)
     baseline = next((name for name in names if name.partition(" (")[0] == BASELINE), "")
-    tests = _tests(runs, baseline)
+    tests = _corrected(_tests(runs, baseline))
     if not tests:
         return []
-    corrected = holm([p for *_, p in tests])
     won: dict[bool, dict[str, list[int]]] = {True: {}, False: {}}
-    for (method, budget, difference, _), p in zip(tests, corrected, strict=True):
+    for method, budget, difference, p in tests:
         if p < LEVEL:
             won[difference > 0].setdefault(method, []).append(budget)
     tested = list(dict.fromkeys(budget for _, budget, *_ in tests))
@@ -242,7 +246,7 @@ def _beside_baseline(runs: Mapping[int, Figures]) -> list[str]:
     return [f"beside {baseline}, {result}. {len(tests)} paired t tests over draws, Holm-corrected together."]
 
 
-def _tests(runs: Mapping[int, Figures], baseline: str) -> list[tuple[str, int, float, float]]:
+def _tests(runs: Mapping[int, Figures], baseline: str) -> list[Test]:
     """Return for each other method and budget the difference to the baseline and its p value, where draws differ."""
     names = dict.fromkeys(method for figures in runs.values() for method in figures)
     return [
