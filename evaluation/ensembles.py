@@ -39,8 +39,9 @@ Bend = tuple[float, np.ndarray, np.ndarray]
 class Calibration:
     """Platt's sigmoid, or for one of several classes a softmax: probabilities of scores times `slope` plus `offset`.
 
-    Of two classes the offset is added to the second one's, which makes the softmax Platt's sigmoid of the difference;
-    of more it is 0, and 1 / slope is what Guo et al. call the temperature.
+    Of two classes the offset is added to the second one's, which makes the softmax Platt's sigmoid of the difference,
+    where that decides as many documents right; else, and of more classes, it is 0. Then 1 / slope is what Guo et al.
+    call the temperature.
     """
 
     slope: float
@@ -57,9 +58,6 @@ class Calibration:
         from scipy.optimize import minimize_scalar
 
         scores = scores.astype(np.float64)
-        if not several_labels and scores.shape[1] == 2:
-            slope, offset = _platt(scores[:, 1] - scores[:, 0], indicator[:, 1])
-            return cls(slope, offset, False)
         if not several_labels:
             spread = _spread(scores)
             n = len(scores)
@@ -72,7 +70,12 @@ class Calibration:
             found = minimize_scalar(
                 softmax_loss, bounds=(-5.0, 8.0), method="bounded", options={"xatol": 1e-3}
             )
-            return cls(float(np.exp(found.x)) / spread, 0.0, False)
+            plain = cls(float(np.exp(found.x)) / spread, 0.0, False)
+            if scores.shape[1] != 2:
+                return plain
+            moved = cls(*_platt(scores[:, 1] - scores[:, 0], indicator[:, 1]), False)
+            right = [quality(one.log_odds(scores), indicator, several_labels=False) for one in (plain, moved)]
+            return moved if moved.slope > 0 and right[1] >= right[0] else plain
         is_near = np.abs(scores) < BEYOND
         near, positive = scores[is_near], indicator[is_near]
         if not len(near):

@@ -1,7 +1,7 @@
 """Scores of folds: what the chosen setting said, while it was tuned, of documents it was not trained on.
 
 Whatever needs such scores later, thresholds of labels and ensembles, fits nothing again. A trial writes them, and what
-stands on it hands the same files on, which take no room twice.
+stands on it hands the same files on, which take no room twice in one store.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ def save(job: "Job", parts: "Sequence[FoldScores]", n_labels: int, *, several: b
 def write(
     job: "Job", scores: "np.ndarray", documents: "np.ndarray", folds: "np.ndarray", *, several: bool
 ) -> None:
-    """Write scores, rounded, as `read` finds them.
+    """Write scores, rounded, as `by_fold` reads them.
 
     scores: float64 (n_scored, n_labels); documents: ints (n_scored,), rising; folds: in which each was scored.
     rounding.json: the type, the largest error of rounding, and of how many documents it changed what is decided.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def reference(result: Reference) -> Reference:
     """Return the artifact of a result's out-of-fold scores.
 
-    Files: scores.npy, decision values (n_scored, n_labels), float16 where that loses nothing and else float32;
+    Files: scores.npy, decision values (n_scored, n_labels), float16 where that changes little and else float32;
     documents.npy, which training documents these are of, int32 (n_scored,), folds.npy, in which fold each was scored,
     int16 (n_scored,); rounding.json as `fold_scores.write` has it. Of a corpus with validation documents of its own
     these alone are scored; of a single training document none is.

@@ -36,10 +36,18 @@ def test_of_two_classes_the_softmax_is_platts_sigmoid_of_their_difference() -> N
     assert (found.slope, found.offset) == pytest.approx((3, -1), abs=0.1)
     expected = expit(found.slope * difference + found.offset)
     np.testing.assert_allclose(found.probabilities(scores)[:, 1], expected, atol=1e-12)
-    constant = Calibration.fit(np.tile([0.5, -0.5], (len(second), 1)), drawn, **ONE)
-    np.testing.assert_allclose(
-        constant.probabilities(scores[:1] * 0 + [0.5, -0.5])[0, 1], second.mean(), atol=1e-3
-    )
+    assert quality(found.log_odds(scores), drawn, **ONE) > quality(scores, drawn, **ONE)
+
+
+def test_one_document_far_on_the_wrong_side_does_not_move_the_border() -> None:
+    rng = np.random.default_rng(6)
+    second = rng.random(500) < 0.3
+    difference = np.where(second, 1.0, -1.0) + rng.normal(0, 0.7, 500)
+    difference[np.flatnonzero(second)[0]] = -500
+    scores, drawn = np.column_stack([-difference / 2, difference / 2]), np.column_stack([~second, second])
+    found = Calibration.fit(scores, drawn, **ONE)
+    assert found.slope > 0
+    assert quality(found.log_odds(scores), drawn, **ONE) >= quality(scores, drawn, **ONE) > 0.9
 
 
 def test_platt_finds_the_line_by_which_labels_were_drawn() -> None:

@@ -280,6 +280,7 @@ def test_sizes_of_features(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     dense = entry(tmp_path, "scdv-2017/section-5/bowv/feature-megabytes").fresh
     assert dense is not None
     assert dense.value == pytest.approx(100 * 1000 * 8 / 1e6)
+    assert not dense.is_random and dense.low == dense.value == dense.high
 
 
 def test_the_papers_gigabyte_is_its_training_documents_dense() -> None:

@@ -117,6 +117,13 @@ def test_of_members_that_are_equally_good_out_of_fold_the_hardest_to_beat_is_the
     assert best_of([first, second, worse]) is best_of([second, worse, first]) is second
 
 
+def test_a_border_that_probabilities_move_is_told(home: Path) -> None:
+    found = tb.ensemble("data", ["tfidf", "nb"], home=home, progress=False).found
+    for moves in (False, True):
+        note = tables(replace(found, moves_border=moves))[0].note
+        assert ("that is part of the gain" in note) == moves
+
+
 def test_a_member_that_is_better_on_test_documents_is_named(home: Path) -> None:
     found = tb.ensemble("data", ["tfidf", "nb"], home=home, progress=False).found
     assert "On test documents" not in found.verdict

@@ -74,7 +74,7 @@ def test_an_ensemble_is_spelled_as_it_is_read() -> None:
         ("ensemble(tfidf, tfidf)", "a member of an ensemble counts as often as is best, got tfidf twice"),
         (
             "ensemble(nb, tfidf@words, tfidf)",
-            "tfidf and tfidf@words are one on one, whose own token rule is words",
+            "tfidf and tfidf@words are one on one, where words is the token rule of both",
         ),
         ("ensemble(tfidf, ensemble(nb, lsi))", "a member of an ensemble is a method of the catalogue"),
         ("ensemble(tfidf, nbb)", "there is no method 'nbb'; did you mean nb?"),

@@ -193,6 +193,12 @@ def _terms(request: Request, dataset: str | None, method: _Method, own: Referenc
     )
 
 
+def reads_texts_alone(method: str) -> bool:
+    """Tell whether no token rule matters to a method: all its parts read texts alone."""
+    made = _method(method)
+    return all(part.reads_texts_alone for part in joined.entries(made.entry, made.params))
+
+
 def own_rule(request: Request, dataset: str, method: str) -> str:
     """Return the token rule that a run of a method on a data set has where none is asked for."""
     if request.own:
@@ -345,9 +351,14 @@ def _ensemble_cell(request: Request, table: _Table, labels: Mapping[str, Any], s
         result = member.references["evaluate"]
         if result in results:
             same = ensemble.members(table.method.params)[results.index(result)]
+            why = (
+                "no token rule matters to them"
+                if reads_texts_alone(text)
+                else f"{terms.rule} is the token rule of both"
+            )
             raise InputError(
                 f"{ensemble.spelled([(text, rule)])} and {ensemble.spelled([same])} are one on "
-                f"{table.terms.dataset}, whose own token rule is {rule or same[1]}: leave one of them out"
+                f"{table.terms.dataset}, where {why}: leave one of them out"
             )
         stages = dict(member.references) | {SCORES: out_of_fold.reference(result)}
         references |= {member_stage(place, stage): one for stage, one in stages.items() if stage != "audit"}

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from textbench.flows.referee import recorded_draws
@@ -128,10 +128,14 @@ def _which(
 def _crossover_sections(budgets: Sequence[Mapping[str, Any]], source: str) -> list[Section]:
     """Return a section on up to how many labels a pretrained encoder wins, if curves have one: a panel a data set."""
     lines, drawn = [], []
-    for rows in curves.groups(budgets).values():
+    groups = curves.groups(budgets)
+    for (dataset, protocol, by), rows in groups.items():
         if said := learning_curves.crossovers(rows):
-            lines += said
-            drawn.append(curves.drawn(learning_curves.summarise(rows)))
+            # Of two kinds of draws on one data set that by class says so.
+            name = f"{dataset}, {by}" if by and (dataset, protocol, "") in groups else dataset
+            lines += [f"{name}{line.removeprefix(dataset)}" for line in said]
+            own = curves.drawn(learning_curves.summarise(rows))
+            drawn.append([replace(curve, dataset=name) for curve in own])
     if not lines:
         return []
     apart = "" if source == LOCAL else "-recorded"

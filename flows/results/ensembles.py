@@ -10,7 +10,7 @@ from typing import Any
 from textbench.evaluation.ensembles import SCHEMES
 from textbench.evaluation.metrics.calibration import CALIBRATED_BY
 from textbench.evaluation.metrics.multilabel import is_of_several_labels
-from textbench.flows.plan.cell import Cell, own_rule, plan
+from textbench.flows.plan.cell import Cell, own_rule, plan, reads_texts_alone
 from textbench.flows.plan.corpora import choose_datasets
 from textbench.flows.plan.request import BenchmarkRequest, Request
 from textbench.flows.results.calibrated import judged
@@ -77,7 +77,7 @@ def candidates(
     if missing := [name for name in members if name not in known]:
         raise InputError(
             f"{missing[0]} has not been run on {dataset} under the {protocol} protocol; run it with: "
-            f"{_command_of(dataset, members[missing[0]], every, protocol)}"
+            f"{_command_of(dataset, [members[missing[0]][0]], every, protocol, trials, members[missing[0]][1])}"
         )
     newest = [row for row in latest(rows) if not members or _names(row) & members.keys()]
     alike: dict[str, dict[str, dict[int, Row]]] = {}
@@ -94,13 +94,13 @@ def candidates(
         raise InputError(
             f"{lost[0]} cannot be a member beside {', '.join(found) or 'the others'}: it "
             f"{left_out[_member_name(own[-1])]}; run all of them alike, with one command for each token rule, such as: "
-            f"{_command_of(dataset, members[lost[0]], every, protocol)}"
+            f"{_command_of(dataset, [members[lost[0]][0]], every, protocol, trials, members[lost[0]][1])}"
         )
     if len(found) < 2:
         raise InputError(
             f"an ensemble needs at least two methods that were run alike on {dataset} under the {protocol} protocol, "
             f"got {', '.join(found) or 'none'}; run some with: "
-            f"{command_to_run([dataset], ['tfidf', 'nb-svm'], every, protocol)}"
+            f"{_command_of(dataset, ['tfidf', 'nb-svm'], every, protocol, trials)}"
         )
     asked = next(iter(next(iter(found.values())).values()))["request"]
     of = ", ".join(found)
@@ -109,9 +109,21 @@ def candidates(
     return Candidates(BenchmarkRequest(**{**vars(request), "name": "ensemble"}), found, left_out)
 
 
-def _command_of(dataset: str, member: tuple[str, str | None], rows: Sequence[Row], protocol: str) -> str:
-    method, rule = member
-    return f"{command_to_run([dataset], [method], rows, protocol)}{f' --rule {rule}' if rule else ''}"
+def _command_of(
+    dataset: str,
+    methods: Sequence[str],
+    rows: Sequence[Row],
+    protocol: str,
+    trials: int | None,
+    rule: str | None = None,
+) -> str:
+    others = {"--rule": rule, "--trials": trials}
+    return " ".join(
+        [
+            command_to_run([dataset], methods, rows, protocol),
+            *(f"{k} {v}" for k, v in others.items() if v is not None),
+        ]
+    )
 
 
 def _weights(scheme: str) -> dict[str, str]:
@@ -138,8 +150,15 @@ def _member_name(row: Row) -> str:
     return ensemble.spelled([(row["method"], None if rule == _own_rule(row) else rule)])
 
 
-def _own_rule(row: Row) -> str:
-    return own_rule(Request(**row["request"]), row["dataset"], row["method"])
+def _own_rule(row: Row) -> str | None:
+    """Return the token rule that a run has unasked; that of the run where none matters, or its method is no more."""
+    asked = row["request"].get("rule")
+    try:
+        if reads_texts_alone(row["method"]):
+            return asked
+        return own_rule(Request(**row["request"]), row["dataset"], row["method"])
+    except InputError:
+        return asked
 
 
 def _way(row: Row) -> str:
@@ -217,7 +236,7 @@ class Ensembles:
     """The ensembles of some runs on one data set: means over the seeds. `best` is the member of `best_of`.
 
     `chosen` is the way to weigh that is best on training documents that its weights were not learned from. `left_out`
-    is that of `Candidates`.
+    is that of `Candidates`. `moves_border`: of two classes a calibration decides otherwise than its member.
     """
 
     dataset: str
@@ -227,6 +246,7 @@ class Ensembles:
     members: Sequence[Contribution]
     ways: Sequence[Way]
     left_out: Mapping[str, str]
+    moves_border: bool = False
 
     @property
     def chosen(self) -> Way:
@@ -289,7 +309,11 @@ def ensembles(home: Path, given: Candidates, rows: Sequence[Row]) -> Ensembles:
         score = _mean(one["cross_fitted"] for one in told[way])
         test = _mean(row["metrics"][metric] for row in own)
         ways.append(Way(way, str(own[0]["method"]), score, test, tested[0]))
-    return Ensembles(str(rows[0]["dataset"]), metric, given.seeds, best, members, ways, given.left_out)
+    moves_border = any(
+        one["offset"] and not about["several_labels"] for about in told["greedy"] for one in about["members"]
+    )
+    dataset = str(rows[0]["dataset"])
+    return Ensembles(dataset, metric, given.seeds, best, members, ways, given.left_out, moves_border)
 
 
 def best_of(members: Sequence[Contribution]) -> Contribution:
@@ -352,6 +376,11 @@ def tables(found: Ensembles) -> list[Table]:
         "documents. "
         f"{seeds}. Nothing was fitted again.{_of_thresholds(found.metric)}"
     )
+    if found.moves_border:
+        note += (
+            " Of two classes probabilities move the border between them, out of fold for the better: that is part of "
+            "the gain."
+        )
     if found.left_out:
         note += f" Left out: {'; '.join(f'{name}, which {why}' for name, why in found.left_out.items())}."
     title = f"{found.dataset}, ensembles of {counted(len(found.members), 'method')}, {name}"

@@ -27,12 +27,15 @@ READERS = ".readers.lock"  # in a store: held by runs, together, while features 
 
 
 def artifacts(root: Path, stages: str = "*") -> Iterator[tuple[str, Path, int]]:
-    """Yield (stage, folder, bytes) of every artifact under `root`, or of those of `stages`, a pattern."""
+    """Yield (stage, folder, bytes) of every artifact under `root`, or of those of `stages`, a pattern.
+
+    Of a file that n artifacts share each has an nth.
+    """
     for stage in sorted(
         path for path in root.glob(stages) if path.is_dir() and path.name not in ("tmp", ASIDE)
     ):
         for folder in sorted(path for path in stage.iterdir() if path.is_dir()):
-            yield stage.name, folder, sum(path.stat().st_size for path in folder.iterdir())
+            yield stage.name, folder, sum(map(_own_size, folder.iterdir()))
 
 
 def chunks(root: Path) -> list[Path]:
@@ -147,7 +150,7 @@ def let_go(root: Path, folder: Path) -> int:
     It is there whole or without them, whenever this is killed, and whatever needs it has it made again.
     """
     with locked(root / folder.parent.name / f".{folder.name}.lock"):
-        before = sum(path.stat().st_size for path in folder.iterdir())
+        before = sum(map(_own_size, folder.iterdir()))
         (root / "tmp").mkdir(exist_ok=True)
         rest = Path(tempfile.mkdtemp(prefix=f"{folder.name}-", dir=root / "tmp"))
         shutil.copyfile(folder / META, rest / META)
@@ -186,4 +189,10 @@ def _size(path: Path) -> int:
     """Return the bytes of a file, or of all in a folder. Raises FileNotFoundError when it has gone."""
     if not path.is_dir():
         return path.stat().st_size
-    return sum(inner.stat().st_size for inner in path.rglob("*") if inner.is_file())
+    return sum(_own_size(inner) for inner in path.rglob("*") if inner.is_file())
+
+
+def _own_size(path: Path) -> int:
+    """Return a file's bytes, of a file with several hard links the share of one."""
+    about = path.stat()
+    return about.st_size // about.st_nlink

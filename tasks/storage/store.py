@@ -131,7 +131,7 @@ class Job:
     def take(self, artifact: Artifact) -> None:
         """Write another artifact's files, the same by definition: meta.json has its costs, and its key as `same_as`."""
         for name in (meta := artifact.meta)["files"]:
-            shutil.copyfile(artifact.folder / name, self.folder / name)
+            self.link(artifact, name)
         told = {name: meta[name] for name in ("zero_rows", "parts", "seconds", "cpu_seconds", "peak_mb")}
         self.taken.update(told, same_as=meta.get("same_as", meta["key"]))
 
