@@ -44,15 +44,16 @@ def rounded(scores: np.ndarray, *, several_labels: bool) -> tuple[np.ndarray, fl
     """Return scores in half precision where that changes little, else in single: (scores, largest error, changed).
 
     scores: float64 (n_documents, n_labels). Half precision changes little where at most one document in 1,000 gets
-    another highest label or, of several labels, others above 0. Scores beyond a type's range become its last number;
-    the largest error is that of the others. `changed` counts the documents that are decided otherwise.
+    another highest label. Of several labels it is single: thresholds of rare labels lie between scores that half
+    precision does not tell apart. Scores beyond a type's range become its last number; the largest error is that of the
+    others. `changed` counts the documents with another highest label or, of several, with others above 0.
     """
 
     def decided(some: np.ndarray) -> np.ndarray:
         return some > 0 if several_labels else some.argmax(axis=1)[:, None]
 
     kept, largest, changed = scores, 0.0, 0
-    for kind in (np.float16, np.float32):
+    for kind in (np.float32,) if several_labels else (np.float16, np.float32):
         limit = float(np.finfo(kind).max)
         kept = np.clip(scores, -limit, limit).astype(kind)
         if not len(scores):
