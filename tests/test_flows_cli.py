@@ -352,8 +352,11 @@ def test_store_size_adds_up(home: Path, run: Command) -> None:
     stages = objects(run("store", "size", "--json"))
     found = {path.parent.parent.name for path in (home / "store").glob("*/*/meta.json")}
     assert {stage["stage"] for stage in stages} == found
-    on_disk = sum(path.stat().st_size for path in (home / "store").glob("*/*/*") if path.is_file())
-    assert sum(stage["bytes"] for stage in stages) == on_disk
+    files = [path.stat() for path in (home / "store").glob("*/*/*") if path.is_file()]
+    on_disk = sum({file.st_ino: file.st_size for file in files}.values())
+    # Of a file that several artifacts share each has a part, in whole bytes.
+    n_shared = len({file.st_ino for file in files if file.st_nlink > 1})
+    assert n_shared > 0 and 0 <= on_disk - sum(stage["bytes"] for stage in stages) <= 2 * n_shared
     assert "total" in run("store", "size")
 
 

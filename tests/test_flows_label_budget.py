@@ -301,7 +301,7 @@ def test_draws_by_class_stand_apart_from_others() -> None:
         told = []
         for group, own in curves.groups(rows).items():
             (table,) = curves.tables("d", "honest", summarise(own))
-            assert (curves.BY_CLASS in table.note) == bool(group[2])
+            assert (curves.BY_CLASS in table.note) == (curves.BY_CLASS in table.title) == bool(group[2])
             told.append((curves.headed(*group), table.name, {row["method"] for row in own}))
         return told
 

@@ -81,9 +81,9 @@ def _table(dataset: str, protocol: str, curves: Sequence[Curve], source: str) ->
         "the half-width of its 95 % interval. All methods get the same draws; features are learnt "
         f"on all training texts{', those of a marked method on the labelled ones alone' if said else ''}.{said}"
     )
-    title = f"{dataset}, {protocol} protocol, by labels"
-    drawn = "-by-class" if curves[0].is_stratified else ""
+    by, drawn = (f", {BY_CLASS}", "-by-class") if curves[0].is_stratified else ("", "")
+    title = f"{dataset}, {protocol} protocol, by labels{by}"
     name = slug(f"curve-{dataset}-{protocol}{drawn}" + ("" if source == LOCAL else "-recorded"))
     if len(budgets) == 1:
-        title, name = f"{dataset}, {protocol} protocol, {budgets[0]:,} labels", f"{name}-{budgets[0]}"
+        title, name = f"{dataset}, {protocol} protocol, {budgets[0]:,} labels{by}", f"{name}-{budgets[0]}"
     return Table(name, title, headings, rows, note, source)

@@ -7,7 +7,6 @@ diagonal. (It could stop before the tenth; here it does not.)
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from statistics import fmean
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,6 +17,7 @@ from tests.benchmarks.gaps._printing import over_draws
 from textbench.evaluation.metrics.coherence import term_probabilities_of_topics, top_terms, umass
 from textbench.evaluation.probes.catalogue import LinearSVMProbe
 from textbench.evaluation.probes.tuning import choose_c
+from textbench.evaluation.statistics.intervals import mean_interval
 from textbench.featurizers._gaussian_mixture import fit_mixture
 from textbench.featurizers.scdv import SMALLEST_MEMBERSHIP, Scdv, _scale
 from textbench.featurizers.tfidf_avgvec import TfidfAvgVec
@@ -185,4 +185,5 @@ def main() -> None:
     for change, values in figures.items():
         print(f"{change}: {over_draws(values)}")
     for what, values in said.items():
-        print(f"{what}: {fmean(values):.3f}, of {len(values)} seeds: {over_draws(values)}")
+        mean, half = mean_interval(values)
+        print(f"{what}: {mean:.3f} ± {half:.3f} ({len(values)} seeds)")
