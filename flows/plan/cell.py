@@ -137,6 +137,11 @@ class _Method:
         """Its name, or the path of the user's file."""
         return str(self.entry.path) if self.entry.is_own else self.entry.name
 
+    @property
+    def reads_texts_alone(self) -> bool:
+        """Whether no token rule matters to it: all its parts read texts alone."""
+        return all(part.reads_texts_alone for part in joined.entries(self.entry, self.params))
+
 
 def _method(text: str) -> _Method:
     name, params = catalogue.parse_method(text)
@@ -194,9 +199,8 @@ def _terms(request: Request, dataset: str | None, method: _Method, own: Referenc
 
 
 def reads_texts_alone(method: str) -> bool:
-    """Tell whether no token rule matters to a method: all its parts read texts alone."""
-    made = _method(method)
-    return all(part.reads_texts_alone for part in joined.entries(made.entry, made.params))
+    """Tell whether no token rule matters to a method, as people write it."""
+    return _method(method).reads_texts_alone
 
 
 def own_rule(request: Request, dataset: str, method: str) -> str:
@@ -273,7 +277,7 @@ def _table(request: Request, terms: _Terms, method: _Method) -> _Table:
     from textbench.tasks.tokens import token_rule
 
     parts = joined.entries(method.entry, method.params)
-    rule = None if all(part.reads_texts_alone for part in parts) else asdict(token_rule(terms.rule))
+    rule = None if method.reads_texts_alone else asdict(token_rule(terms.rule))
     if rule is not None:
         rule["max_n"] = max(rule["max_n"], *(part.constant("MAX_N", 1) for part in parts))
     shared = {
@@ -353,7 +357,7 @@ def _ensemble_cell(request: Request, table: _Table, labels: Mapping[str, Any], s
             same = ensemble.members(table.method.params)[results.index(result)]
             why = (
                 "no token rule matters to them"
-                if reads_texts_alone(text)
+                if method.reads_texts_alone
                 else f"{terms.rule} is the token rule of both"
             )
             raise InputError(
