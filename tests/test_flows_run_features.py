@@ -154,7 +154,10 @@ def test_a_run_that_was_stopped_keeps_features_and_goes_on_without_repeating_or_
     monkeypatch.setattr(SweepRecorder, "finish", finish)
     left = whole(home)
     assert left
-    made = {path: path.stat().st_ino for path in (home / "store").glob("[!f]*/*/meta.json")}
+    # Features may go once all is recorded, and what the stop cut short lies in tmp until the next run clears it.
+    finished = (path for path in (home / "store").glob("[!f]*/*/meta.json") if path.parts[-3] != "tmp")
+    made = {path: path.stat().st_ino for path in finished}
+    assert made
     rows = run(home, documents)
     assert metrics(rows) == whole_run and sum(row["cached"] for row in rows) >= 3
     assert all(path.stat().st_ino == number for path, number in made.items())
