@@ -29,6 +29,7 @@ from tests.commands import eventually, free_port, is_gone, rows_of, start, textb
 from tests.warm import PROJECT
 from textbench.flows.servers import ports
 from textbench.tasks import InputError
+from textbench.tasks.storage.garbage import artifacts
 
 INFRA = PROJECT / "infra"
 COMPOSE = yaml.safe_load((INFRA / "compose.yaml").read_text("utf-8"))
@@ -312,7 +313,8 @@ def test_a_sweep_outlives_the_death_of_the_database(
     _, errors = process.communicate(timeout=300)
     assert process.returncode == 1
     assert "the same command goes on" in errors or "could not be recorded" in errors
-    made = {path: path.stat().st_mtime_ns for path in (tmp_path / "store").glob("*/*/meta.json")}
+    metas = [folder / "meta.json" for _, folder, _ in artifacts(tmp_path / "store")]
+    made = {path: path.stat().st_mtime_ns for path in metas}
     assert any(path.parent.parent.name == "evaluate" for path in made), "a cell was finished before"
 
     assert run("start", settings).returncode == 0
