@@ -58,6 +58,8 @@ def empty_record(
     probes = folder / "probes.csv"
     probes.write_text(",".join(textbench.flows.report.probes.COLUMNS) + "\n")
     patch.setattr(textbench.flows.report.recorded, "OF_PROBES", probes)
+    # No code makes these runs.
+    patch.setattr(textbench.flows.report.recorded, "is_current", lambda row: True)
     curves = folder / "curves.csv"
     curves.write_text(",".join(textbench.flows.report.recorded_curves.COLUMNS) + "\n")
     patch.setattr(textbench.flows.referee.recorded_draws, "FILE", curves)

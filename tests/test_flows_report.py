@@ -39,6 +39,7 @@ from textbench.flows.report.chapters import Chapter, answer_of, chapters
 from textbench.flows.report.evidence import Evidence, gather
 from textbench.flows.results import learning_curves
 from textbench.flows.results.placed import MIXED, PAIRED
+from textbench.flows.results.runs import is_current
 from textbench.flows.results.summary import summarise
 from textbench.flows.tables.table import Table
 from textbench.tasks import InputError, catalogue
@@ -565,6 +566,26 @@ def test_local_leaderboards_are_recorded_in_place_of_older_lines(
     assert nb["seeds"] == "0 1"
     assert nb["data_sha256"] == f"made.tar={'0' * 64}"
     assert nb["command"].startswith("textbench run --dataset r8 --method nb --seed 0")
+
+
+def test_runs_of_code_that_has_changed_are_not_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The record names the commit of today, which did not make them; they are counted."""
+    made_runs.empty_record(monkeypatch, tmp_path)
+    for number, method in enumerate(("nb", "tfidf")):
+        labels = {"budget": 60, "draw": 0, "stratified": True}
+        made_runs.one_label(tmp_path, "r8", method, TARGET, answers(100 + number))
+        made_runs.one_label(tmp_path, "r8", method, TARGET, answers(90 + number), request={"labels": labels})
+    made_runs.one_label(tmp_path, "mine", "nb", TARGET, answers(100))  # of nobody's data, whatever made it
+    evidence = gather(tmp_path)
+    monkeypatch.setattr(recorded, "is_current", is_current)  # no code makes any of these
+    assert (recorded.record(evidence), recorded_curves.record(evidence)) == (0, 0)
+    assert recorded.n_of_earlier_code(evidence) == 4
+    monkeypatch.setattr(recorded, "is_current", lambda row: row["method"] == "nb")
+    assert (recorded.record(evidence), recorded_curves.record(evidence)) == (1, 1)
+    assert recorded.n_of_earlier_code(evidence) == 2
+    assert {line["method"] for line in [*recorded.read(), *recorded_draws.read()]} == {"nb"}
 
 
 def test_a_report_on_own_runs_has_nothing_that_was_not_asked_for(home: Path) -> None:

@@ -66,10 +66,9 @@ def test_what_is_recorded_is_read_as_it_was_found(
     made_runs.empty_record(monkeypatch, tmp_path)
     told, evidence = probes.interactions, gather(home)
     assert probes.read() == []
-    monkeypatch.setattr(recorded, "is_ours", lambda row: True)
-    monkeypatch.setattr(probes, "is_current", lambda row: row["method"] != "tfidf")
+    monkeypatch.setattr(recorded, "may_record", lambda row: row["method"] != "tfidf")
     assert probes.record(evidence) == 0
-    monkeypatch.setattr(probes, "is_current", lambda row: True)
+    monkeypatch.setattr(recorded, "may_record", lambda row: True)
     monkeypatch.setattr(probes, "interactions", lambda home, rows: told(home, rows, by_name))
     assert probes.record(evidence) == probes.record(evidence) == 2
     kept, found = (

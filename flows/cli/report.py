@@ -89,6 +89,8 @@ def report(
         n_lines, n_curves = recorded.record(evidence), recorded_curves.record(evidence)
         said = f"{audits.record(evidence)} audits, {n_lines} lines of leaderboards, {n_curves} of curves"
         said += f", {counted(probes.record(evidence), 'comparison')} of probes"
+        if n_left := recorded.n_of_earlier_code(evidence):
+            said += f"; left out {counted(n_left, 'run')} of code that has changed since: run the same commands again"
         print(f"textbench: recorded {said}", file=sys.stderr)
     if evidence.is_empty and not claims:
         raise InputError(

@@ -22,7 +22,7 @@ from textbench.flows.report.evidence import Evidence
 from textbench.flows.report.provenance import SHORT
 from textbench.flows.results.metric_names import heading
 from textbench.flows.results.predictions import corpus_key, predictions, tally
-from textbench.flows.results.runs import Run, is_current
+from textbench.flows.results.runs import Run
 from textbench.flows.results.summary import settings_of
 from textbench.flows.tables.table import LOCAL, Datum, Table, number
 from textbench.tasks import InputError, predict
@@ -154,13 +154,13 @@ def read() -> list[Interaction]:
 def record(evidence: Evidence) -> int:
     """Write the interactions of a results folder into probes.csv, in place of older lines; return how many.
 
-    Only runs that today's code would make alike count. Raises InputError where the file cannot be written, and for code
-    that no commit has.
+    Runs of `recorded.may_record` count. Raises InputError where the file cannot be written, and for code that no
+    commit has.
     """
     commit = recorded.commit_of_code()
     with recorded.OF_PROBES.open(encoding="utf-8", newline="") as stream:
         lines = {tuple(row[name] for name in PLACE): row for row in csv.DictReader(stream)}
-    rows = newest(row for row in evidence.rows if recorded.is_ours(row) and is_current(row))
+    rows = newest(row for row in evidence.rows if recorded.may_record(row))
     found = interactions(evidence.home, rows)
     for one in found:
         place = tuple(str(getattr(one, name)) for name in PLACE)

@@ -25,7 +25,7 @@ from textbench.flows.report.provenance import SHORT, digests, settings
 from textbench.flows.results import packed
 from textbench.flows.results.method_names import explained, marked, uses_labels
 from textbench.flows.results.placed import paired
-from textbench.flows.results.runs import command_of
+from textbench.flows.results.runs import command_of, is_current
 from textbench.flows.results.summary import Summary, columns, summarise, tables
 from textbench.flows.tables.table import RECORDED, Datum, Table, code
 from textbench.tasks import InputError, catalogue
@@ -228,14 +228,13 @@ def made(places: set[tuple[str, str]] | None) -> Table:
 def record(evidence: Evidence) -> int:
     """Write the local leaderboards into leaderboards.csv, in place of older lines; return how many lines.
 
-    Only data sets and methods of the catalogue, and joins of these, under their protocols' own rules, are recorded.
-    What is on one board is tested in pairs; a test counts as long as both lines are of the runs that were tested.
+    Those of `may_record` are recorded. What is on one board is tested in pairs; a test counts as long as both lines are of the runs that were tested.
     Raises InputError where the file cannot be written, and for code that no commit has.
     """
     commit = commit_of_code()
     rows = {tuple(row[name] for name in PLACE): row for row in read()}
     n_new = 0
-    rows_here = newest(row for row in evidence.rows if is_ours(row))
+    rows_here = newest(row for row in evidence.rows if may_record(row))
     for table in tables(summarise(rows_here)):
         metric = columns(table, None)[0]
         tests = _tests(evidence.home, rows_here, table, metric)
@@ -297,8 +296,21 @@ def write(path: Path, names: Sequence[str], rows: Iterable[Mapping[str, str]]) -
         raise InputError(f"{path} cannot be written: {error.strerror}") from error
 
 
-def is_ours(row: Mapping[str, Any]) -> bool:
-    """Tell whether a run is of the catalogue's data sets and methods under their protocols' own rules."""
+def may_record(row: Mapping[str, Any]) -> bool:
+    """Tell whether a run is of the catalogue's data sets and methods, and of today's code.
+
+    Methods may be joined and may decide together, under their protocols' own rules. A run that the code of today would
+    make otherwise is not what the commit that the record names has computed.
+    """
+    return _is_ours(row) and is_current(row)
+
+
+def n_of_earlier_code(evidence: Evidence) -> int:
+    """Return how many runs are left out of the record for no other reason than that the code has changed since."""
+    return sum(_is_ours(row) and not is_current(row) for row in [*evidence.rows, *evidence.budgets])
+
+
+def _is_ours(row: Mapping[str, Any]) -> bool:
     asked = row["request"]
     is_method = catalogue.parse_method(row["method"])[0] in (
         *catalogue.methods(),

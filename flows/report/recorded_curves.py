@@ -32,12 +32,12 @@ COLUMNS = (
 def record(evidence: Evidence) -> int:
     """Write the local curves into curves.csv, with the draws recorded earlier that stand beside them.
 
-    A line is never replaced by one that lacks a draw of it. Return how many lines are new. Raises InputError where the
+    Those of `recorded.may_record` are written. A line is never replaced by one that lacks a draw of it. Return how many lines are new. Raises InputError where the
     file cannot be written, and for code that no commit has.
     """
     commit = recorded.commit_of_code()
     lines = {tuple(line[name] for name in PLACE): line for line in recorded_draws.read()}
-    fresh = [row for row in evidence.budgets if recorded.is_ours(row) and not row["error"]]
+    fresh = [row for row in evidence.budgets if recorded.may_record(row) and not row["error"]]
     groups: dict[Place, dict[int, Mapping[str, Any]]] = {}
     fresh.sort(key=lambda row: row["created"])
     for row in [*recorded_draws.beside(fresh), *fresh]:
