@@ -228,8 +228,8 @@ def made(places: set[tuple[str, str]] | None) -> Table:
 def record(evidence: Evidence) -> int:
     """Write the local leaderboards into leaderboards.csv, in place of older lines; return how many lines.
 
-    Those of `may_record` are recorded. What is on one board is tested in pairs; a test counts as long as both lines are of the runs that were tested.
-    Raises InputError where the file cannot be written, and for code that no commit has.
+    Those of `may_record` are recorded. What is on one board is tested in pairs; a test counts as long as both lines are
+    of the runs that were tested. Raises InputError where the file cannot be written, and for code that no commit has.
     """
     commit = commit_of_code()
     rows = {tuple(row[name] for name in PLACE): row for row in read()}

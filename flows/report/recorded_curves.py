@@ -32,8 +32,8 @@ COLUMNS = (
 def record(evidence: Evidence) -> int:
     """Write the local curves into curves.csv, with the draws recorded earlier that stand beside them.
 
-    Those of `recorded.may_record` are written. A line is never replaced by one that lacks a draw of it. Return how many lines are new. Raises InputError where the
-    file cannot be written, and for code that no commit has.
+    Those of `recorded.may_record` are written. A line is never replaced by one that lacks a draw of it. Return how many
+    lines are new. Raises InputError where the file cannot be written, and for code that no commit has.
     """
     commit = recorded.commit_of_code()
     lines = {tuple(line[name] for name in PLACE): line for line in recorded_draws.read()}
