@@ -134,9 +134,10 @@ def test_points_are_means_with_students_interval() -> None:
         ((9, 9, 0, -9), "up to 20 labels sentence° wins, from 80 labels on tfidf wins, between them neither"),
         ((9, 9, 9, 9), "at all of 10 to 80 labels sentence° wins"),
         ((9, 0, 0, 0), "up to 10 labels sentence° wins, above neither"),
-        ((0, 0, -9, -9), "from 40 labels on tfidf wins, below neither"),
-        ((-9, -9, -9, -9), "at all of 10 to 80 labels tfidf wins"),
+        ((0, 0, -9, -9), "from 40 labels on tfidf wins over sentence°, below neither"),
+        ((-9, -9, -9, -9), "at all of 10 to 80 labels tfidf wins over sentence°"),
         ((0, 0, 0, 0), "neither sentence° nor tfidf wins at any budget"),
+        ((0, -9, 0, -9), "tfidf wins over sentence° at 20 labels, 80 labels, neither elsewhere"),
         ((0, 9, -9, 0), "sentence° wins at 20 labels, tfidf wins at 40 labels, neither elsewhere"),
     ],
 )

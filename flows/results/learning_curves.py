@@ -164,18 +164,17 @@ def _crossing(name: str, baseline: str, tests: Sequence[Test]) -> str:
     n_low, n_high = len(ahead), len(behind)
     if not ahead and not behind:
         return f"neither {name} nor {baseline} wins at any budget"
+    loses = f"{baseline} wins" if ahead else f"{baseline} wins over {name}"
     if ahead != tested[:n_low] or behind != tested[len(tested) - n_high :]:
         said = [
-            f"{who} wins at {_ranges(won, tested)}" for who, won in ((name, ahead), (baseline, behind)) if won
+            f"{who} at {_ranges(won, tested)}"
+            for who, won in ((f"{name} wins", ahead), (loses, behind))
+            if won
         ]
         return f"{', '.join(said)}, neither elsewhere"
     every = f"at all of {tested[0]:,} to {tested[-1]:,} labels"
     low = f"{every if n_low == len(tested) else f'up to {ahead[-1]:,} labels'} {name} wins" if ahead else ""
-    high = (
-        f"{every if n_high == len(tested) else f'from {behind[0]:,} labels on'} {baseline} wins"
-        if behind
-        else ""
-    )
+    high = f"{every if n_high == len(tested) else f'from {behind[0]:,} labels on'} {loses}" if behind else ""
     where = "between them" if ahead and behind else "above" if ahead else "below"
     neither = f"{where} neither" if n_low + n_high < len(tested) else ""
     return ", ".join(filter(None, (low, high, neither)))
