@@ -165,3 +165,15 @@ def test_budgets_that_grow_far_are_on_a_logarithmic_scale(drawn: list[Any]) -> N
     axis = drawn.pop()
     assert axis.get_xscale() == "log"
     assert [text.get_text() for text in axis.get_xticklabels()] == ["16", "130", "25,000"]
+
+
+def test_titles_of_panels_do_not_meet(drawn: list[Any]) -> None:
+    points = [BudgetPoint(budget, 0.5, 0.4, 0.6) for budget in (16, 130, 25_000)]
+    named = ("r52, each class in proportion", "r8", "reuters65, each class in proportion", "imdb")
+    charts.multiples([[Curve(name, "a", "accuracy", 5, points)] for name in named], "fig-x", "made")
+    figure = drawn[0].figure
+    figure.draw_without_rendering()
+    boxes = [axis._left_title.get_window_extent() for axis in drawn]
+    assert [axis.get_title(loc="left").split(",")[0] for axis in drawn] == ["r52", "r8", "reuters65", "imdb"]
+    assert all(one.xmax < other.xmin for one, other in zip(boxes[::2], boxes[1::2], strict=True))
+    assert all(box.ymin > 0 and box.xmax < figure.bbox.xmax for box in boxes)

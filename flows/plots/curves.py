@@ -16,6 +16,7 @@ GAP = 0.06  # least distance of two names at the ends of lines, as a share of th
 LONG = 16  # characters of a name that there is no room for beside its line
 MOST_TIMES = 20  # that the largest budget is of the smallest, for a linear axis
 ONE_LINE = 54  # characters below a picture
+ONE_TITLE = 24  # above a panel
 
 
 def draw(curves: Sequence[Curve], path: Path) -> None:
@@ -70,7 +71,7 @@ def draw_multiples(figure: Any, panels: Sequence[Any], found: Sequence[Sequence[
         shown = sorted({budgets[0], budgets[len(budgets) // 2], budgets[-1]})
         axis.set_xticks(shown, [f"{budget:,}" for budget in shown])
         axis.minorticks_off()
-        axis.set_title(f"{curves[0].dataset}, {heading(curves[0].metric)}")
+        axis.set_title(textwrap.fill(f"{curves[0].dataset}, {heading(curves[0].metric)}", ONE_TITLE))
         handles |= dict(zip(*axis.get_legend_handles_labels()[::-1], strict=True))
     for axis in panels[len(found) :]:
         axis.set_axis_off()
