@@ -149,11 +149,12 @@ def quality(log_odds: np.ndarray, indicator: np.ndarray, *, several_labels: bool
     """
     if not several_labels:
         return float(np.mean(indicator[np.arange(len(indicator)), log_odds.argmax(axis=1)]))
-    return _micro_f1(log_odds > 0, indicator)
+    return _micro_f1(log_odds > 0, indicator, np.count_nonzero(indicator))
 
 
-def _micro_f1(given: np.ndarray, indicator: np.ndarray) -> float:
-    n_given = np.count_nonzero(given) + np.count_nonzero(indicator)
+def _micro_f1(given: np.ndarray, indicator: np.ndarray, n_true: int) -> float:
+    """Return micro-F1 where `n_true` labels are true, `indicator` among them, and none is given but here."""
+    n_given = np.count_nonzero(given) + n_true
     return 2 * np.count_nonzero(given & indicator) / n_given if n_given else 1.0
 
 
@@ -202,26 +203,33 @@ def _greedy(log_odds: np.ndarray, indicator: np.ndarray, several_labels: bool) -
     """Return weights by greedy selection with replacement (Caruana et al. 2004, section 2): the best of N_ROUNDS.
 
     log_odds: (n_members, n_documents, n_labels); indicator: bool (n_documents, n_labels). Of members that are equally
-    good the one with the smaller log loss is taken.
+    good the one with the smaller log loss is taken. Of several labels, one that no member gives a document is given by
+    no mean of theirs (sums of numbers up to 1/2 are rounded to no more than that times their count): others are asked.
     """
     shares = [as_probabilities(one, several_labels=several_labels) for one in log_odds]
-    counts, total = np.zeros(len(shares)), np.zeros_like(shares[0])
-    best: tuple[tuple[float, float], np.ndarray] | None = None
+    asked = np.any([one > 0.5 for one in shares], axis=0) if several_labels else np.s_[:]
+    said, known, n_true = [one[asked] for one in shares], indicator[asked], np.count_nonzero(indicator)
+
+    def sureness(place: int) -> float:
+        return _sureness((total + shares[place]) / size, indicator, several_labels)
+
+    counts, total, decided = np.zeros(len(shares)), np.zeros_like(shares[0]), np.zeros_like(said[0])
+    best_score, best_mean, best = -1.0, total, counts
     for size in range(1, N_ROUNDS + 1):
-        scores = [_decided(total + one, size / 2, indicator, several_labels) for one in shares]
+        scores = [_decided(decided + one, size / 2, known, n_true, several_labels) for one in said]
         highest = max(scores)
-        tried = {
-            place: (score, _sureness((total + shares[place]) / size, indicator, several_labels))
-            for place, score in enumerate(scores)
-            if score == highest
-        }
-        chosen = max(tried, key=tried.__getitem__)
+        tied = [place for place, score in enumerate(scores) if score == highest]
+        chosen = tied[0] if len(tied) == 1 else max(tied, key=sureness)
         counts[chosen] += 1
         total += shares[chosen]
-        if best is None or tried[chosen] > best[0]:
-            best = (tried[chosen], counts / size)
-    assert best is not None
-    return best[1]
+        decided += said[chosen]
+        if highest > best_score or (
+            highest == best_score
+            and _sureness(total / size, indicator, several_labels)
+            > _sureness(best_mean, indicator, several_labels)
+        ):
+            best_score, best_mean, best = highest, total / size, counts / size
+    return best
 
 
 def _measured(mean: np.ndarray, indicator: np.ndarray, several_labels: bool) -> tuple[float, float]:
@@ -229,13 +237,19 @@ def _measured(mean: np.ndarray, indicator: np.ndarray, several_labels: bool) -> 
 
     mean: floats (n_documents, n_labels); indicator: bool of the same shape.
     """
-    return _decided(mean, 0.5, indicator, several_labels), _sureness(mean, indicator, several_labels)
+    n_true = np.count_nonzero(indicator)
+    return (
+        _decided(mean, 0.5, indicator, n_true, several_labels),
+        _sureness(mean, indicator, several_labels),
+    )
 
 
-def _decided(mean: np.ndarray, least: float, indicator: np.ndarray, several_labels: bool) -> float:
+def _decided(
+    mean: np.ndarray, least: float, indicator: np.ndarray, n_true: int, several_labels: bool
+) -> float:
     if not several_labels:
         return quality(mean, indicator, several_labels=False)
-    return _micro_f1(mean > least, indicator)
+    return _micro_f1(mean > least, indicator, n_true)
 
 
 def _sureness(mean: np.ndarray, indicator: np.ndarray, several_labels: bool) -> float:
