@@ -188,6 +188,19 @@ def test_greedy_selection_is_that_in_plain_words(kind: dict[str, bool], seed: in
     )
 
 
+def test_labels_at_even_odds_are_asked_as_any_others() -> None:
+    """A mean of halves is a half, and gives nothing, however many are added."""
+    rng = np.random.default_rng(0)
+    indicator = rng.random((40, 3)) < 0.4
+    said = [np.round(2 * indicator - 1 + rng.normal(0, 2, indicator.shape)) for _ in range(4)]
+    shares = [ensembles.as_probabilities(one, **SEVERAL) for one in said]
+    assert np.any(np.all([one == 0.5 for one in shares[:2]], axis=0))
+    expected = greedily(shares, indicator, **SEVERAL)
+    np.testing.assert_allclose(
+        learn("greedy", np.stack(said), indicator, **SEVERAL).members, expected, atol=1e-12
+    )
+
+
 def test_what_is_decided_of_several_labels_is_from_even_odds_on() -> None:
     indicator = np.array([[True, False], [True, True]])
     assert quality(np.array([[0.1, -0.1], [0.1, -0.1]]), indicator, **SEVERAL) == pytest.approx(
