@@ -30,6 +30,9 @@ SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)  # of what neighbours say
 NEAR_BYTES = 2**26  # of cosines at a time
 MOST_STEPS = 100  # of Newton's method, which takes five to ten
 FLAT = 1e-12  # a fall of the mean log loss that is none
+# Of more scores Platt's sigmoid begins where it is best for every STRIDE-th.
+MANY_SCORES = 100_000
+STRIDE = 17
 
 # The value of a function of some variables, its slope, of their shape, and its matrix of second derivatives.
 Bend = tuple[float, np.ndarray, np.ndarray]
@@ -459,7 +462,10 @@ def _platt(scores: np.ndarray, positive: np.ndarray) -> tuple[float, float]:
     n_positive, n_negative = positive.sum(), (~positive).sum()
     goal = np.where(positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
     rows = np.stack([(scores - middle) / spread, np.ones(len(scores))])
-    slope, offset = _newton(_logistic(rows, goal), np.array([1.0, 0.0]))
+    start = np.array([1.0, 0.0])
+    if len(scores) > MANY_SCORES:
+        start = _newton(_logistic(rows[:, ::STRIDE].copy(), goal[::STRIDE]), start)
+    slope, offset = _newton(_logistic(rows, goal), start)
     return float(slope) / spread, float(offset - slope * middle / spread)
 
 

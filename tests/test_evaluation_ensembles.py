@@ -72,6 +72,20 @@ def test_platt_is_the_same_line_wherever_scores_lie(shift: float) -> None:
     np.testing.assert_allclose(found.log_odds(scores + shift), there.log_odds(scores), atol=1e-3)
 
 
+@pytest.mark.parametrize("share", [0.3, 0.004])
+def test_platt_is_the_same_line_wherever_it_begins(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It begins far from the best line where no 17th score is of a label that is had."""
+    rng = np.random.default_rng(3)
+    drawn = rng.random((2000, 1)) < share
+    scores = np.where(drawn, 0.5, -1.0) + rng.normal(0, 0.8, drawn.shape)
+    drawn[:: ensembles.STRIDE] = False
+    cold = Calibration.fit(scores, drawn, **SEVERAL)
+    monkeypatch.setattr(ensembles, "MANY_SCORES", 100)
+    warm = Calibration.fit(scores, drawn, **SEVERAL)
+    assert warm != cold
+    assert (warm.slope, warm.offset) == pytest.approx((cold.slope, cold.offset), rel=1e-4)
+
+
 @pytest.mark.parametrize("value", [0.0, 0.1, 50.0])
 def test_platt_of_scores_that_are_all_the_same_is_how_often_labels_are_had(value: float) -> None:
     scores, drawn = np.full((1000, 2), value), np.arange(2000).reshape(1000, 2) % 4 == 0
