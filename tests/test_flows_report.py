@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from tests import made_runs
+from textbench.flows.cli.report import report
 from textbench.flows.plan.cell import plan
 from textbench.flows.plan.request import LabelBudgetRequest
 from textbench.flows.plots.costs import front
@@ -24,12 +25,14 @@ from textbench.flows.referee import recorded_audits, recorded_draws
 from textbench.flows.referee.held import PLAIN
 from textbench.flows.referee.ledger import choose, ledger
 from textbench.flows.report import (
+    audits,
     boards,
     charts,
     classes,
     curves,
     page,
     papers,
+    probes,
     ranks,
     recorded,
     recorded_curves,
@@ -569,7 +572,7 @@ def test_local_leaderboards_are_recorded_in_place_of_older_lines(
 
 
 def test_runs_of_code_that_has_changed_are_not_recorded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The record names the commit of today, which did not make them; they are counted."""
     made_runs.empty_record(monkeypatch, tmp_path)
@@ -586,6 +589,14 @@ def test_runs_of_code_that_has_changed_are_not_recorded(
     assert (recorded.record(evidence), recorded_curves.record(evidence)) == (1, 1)
     assert recorded.n_of_earlier_code(evidence) == 2
     assert {line["method"] for line in [*recorded.read(), *recorded_draws.read()]} == {"nb"}
+    monkeypatch.setenv("TEXTBENCH_HOME", str(tmp_path))
+    for other in (audits, probes):
+        monkeypatch.setattr(other, "record", lambda evidence: 0)
+    report(out=tmp_path / "report.html", record=True, publish=False)
+    said = (
+        "recorded 0 audits, 1 line of leaderboards, 1 of curves, 0 comparisons of probes; left out 2 runs of"
+    )
+    assert said in capsys.readouterr().err
 
 
 def test_a_report_on_own_runs_has_nothing_that_was_not_asked_for(home: Path) -> None:

@@ -52,7 +52,8 @@ def report(
         bool,
         typer.Option(
             "--record",
-            help="Write the audits and leaderboards of this results folder into the repository.",
+            help="Write the audits, leaderboards, curves and comparisons of probes of this results folder into "
+            "the repository; runs of code that has changed since are left out.",
         ),
     ] = False,
 ) -> None:
@@ -87,7 +88,8 @@ def report(
     evidence = gather(home, sweep or ())
     if record:
         n_lines, n_curves = recorded.record(evidence), recorded_curves.record(evidence)
-        said = f"{audits.record(evidence)} audits, {n_lines} lines of leaderboards, {n_curves} of curves"
+        said = f"{counted(audits.record(evidence), 'audit')}, {counted(n_lines, 'line')} of leaderboards, "
+        said += f"{n_curves} of curves"
         said += f", {counted(probes.record(evidence), 'comparison')} of probes"
         if n_left := recorded.n_of_earlier_code(evidence):
             said += f"; left out {counted(n_left, 'run')} of code that has changed since: run the same commands again"
