@@ -152,7 +152,7 @@ def quality(log_odds: np.ndarray, indicator: np.ndarray, *, several_labels: bool
     """
     if not several_labels:
         return float(np.mean(indicator[np.arange(len(indicator)), log_odds.argmax(axis=1)]))
-    return _micro_f1(log_odds > 0, indicator, np.count_nonzero(indicator))
+    return _micro_f1(log_odds > 0, indicator, int(np.count_nonzero(indicator)))
 
 
 def _micro_f1(given: np.ndarray, indicator: np.ndarray, n_true: int) -> float:
@@ -211,21 +211,26 @@ def _greedy(log_odds: np.ndarray, indicator: np.ndarray, several_labels: bool) -
     """
     shares = [as_probabilities(one, several_labels=several_labels) for one in log_odds]
     asked = np.any([one > 0.5 for one in shares], axis=0) if several_labels else np.s_[:]
-    said, known, n_true = [one[asked] for one in shares], indicator[asked], np.count_nonzero(indicator)
+    said, known, n_true = [one[asked] for one in shares], indicator[asked], int(np.count_nonzero(indicator))
+
+    def worth(sums: np.ndarray) -> float:
+        if several_labels:
+            return _micro_f1(sums > size / 2, known, n_true)
+        return quality(sums, known, several_labels=False)
 
     def sureness(place: int) -> float:
         return _sureness((total + shares[place]) / size, indicator, several_labels)
 
-    counts, total, decided = np.zeros(len(shares)), np.zeros_like(shares[0]), np.zeros_like(said[0])
+    counts, total = np.zeros(len(shares)), np.zeros_like(shares[0])
     best_score, best_mean, best = -1.0, total, counts
     for size in range(1, N_ROUNDS + 1):
-        scores = [_decided(decided + one, size / 2, known, n_true, several_labels) for one in said]
+        so_far = total[asked]
+        scores = [worth(so_far + one) for one in said]
         highest = max(scores)
         tied = [place for place, score in enumerate(scores) if score == highest]
         chosen = tied[0] if len(tied) == 1 else max(tied, key=sureness)
         counts[chosen] += 1
         total += shares[chosen]
-        decided += said[chosen]
         if highest > best_score or (
             highest == best_score
             and _sureness(total / size, indicator, several_labels)
@@ -235,27 +240,11 @@ def _greedy(log_odds: np.ndarray, indicator: np.ndarray, several_labels: bool) -
     return best
 
 
-def _measured(mean: np.ndarray, indicator: np.ndarray, several_labels: bool) -> tuple[float, float]:
-    """Return the quality of mean probabilities, and the mean log probability of what is true.
-
-    mean: floats (n_documents, n_labels); indicator: bool of the same shape.
-    """
-    n_true = np.count_nonzero(indicator)
-    return (
-        _decided(mean, 0.5, indicator, n_true, several_labels),
-        _sureness(mean, indicator, several_labels),
-    )
-
-
-def _decided(
-    mean: np.ndarray, least: float, indicator: np.ndarray, n_true: int, several_labels: bool
-) -> float:
-    if not several_labels:
-        return quality(mean, indicator, several_labels=False)
-    return _micro_f1(mean > least, indicator, n_true)
-
-
 def _sureness(mean: np.ndarray, indicator: np.ndarray, several_labels: bool) -> float:
+    """Return the mean log probability of what is true.
+
+    mean: probabilities (n_documents, n_labels); indicator: bool of the same shape.
+    """
     true = np.where(indicator, mean, 1 - mean) if several_labels else mean[indicator]
     return float(np.mean(np.log(np.maximum(true, np.exp(-FARTHEST)))))
 
@@ -448,7 +437,9 @@ def best_share(
 
     def worth(share: float) -> tuple[float, float]:
         said = smoothed(log_odds, near, share, several_labels=several_labels)
-        return _measured(as_probabilities(said, several_labels=several_labels), indicator, several_labels)
+        mean = as_probabilities(said, several_labels=several_labels)
+        decided = quality(said, indicator, several_labels=several_labels)
+        return decided, _sureness(mean, indicator, several_labels)
 
     return max(SHARES, key=worth)
 
