@@ -142,7 +142,8 @@ def crossovers(rows: Sequence[Mapping[str, Any]], metric: str | None = None) -> 
                 for name, budget, *_ in tests
                 if name in encoders
             ]
-            n_draws = max(map(len, shared))
+            counts = sorted({len(draws) for draws in shared})
+            n_draws = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else str(counts[0])
             lines.append(
                 f"{dataset}, beside {marks[BASELINE]}: {'; '.join(said)}. {len(tests)} paired t tests over {n_draws} "
                 "draws, of all methods, Holm-corrected together."
