@@ -2,7 +2,7 @@
 
 import pytest
 
-from textbench.tasks.words import counted
+from textbench.tasks.words import counted, spanned
 
 
 @pytest.mark.parametrize(
@@ -18,3 +18,9 @@ from textbench.tasks.words import counted
 )
 def test_numbers_and_their_nouns(arguments: tuple[int, str], words: str) -> None:
     assert counted(*arguments) == words
+
+
+def test_least_and_greatest_of_some_numbers() -> None:
+    assert spanned([3]) == spanned([3, 3]) == "3"
+    assert spanned(iter([10, 6, 8])) == "6 to 10"
+    assert spanned([1000, 25000]) == "1,000 to 25,000"

@@ -35,7 +35,7 @@ from textbench.flows.results.metric_names import scale
 from textbench.flows.results.summary import higher, mean_over, on_seeds
 from textbench.flows.results.winner import the_others
 from textbench.flows.tables.table import LOCAL, RECORDED, Table, slug
-from textbench.tasks.words import counted
+from textbench.tasks.words import counted, spanned
 
 SEVERAL = 3  # boards, up to which each is answered in the summary
 NEAR = 0.02  # of the best figure: what is worth a look if it is cheaper
@@ -307,8 +307,7 @@ def _how_sure(found: Sequence[Board]) -> list[str]:
         return ["Nothing has been compared here yet: a comparison needs two methods on one data set."]
     n_alone = sum(bool(board.p_values) and not board.tied and not board.tests.untested for board in compared)
     n_tied = sum(len(board.tied) for board in compared)
-    counts = sorted({summary.n_seeds for board in compared for summary in board.summaries})
-    over = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    over = spanned(summary.n_seeds for board in compared for summary in board.summaries)
     return [
         f"Comparisons (a data set under a protocol): {len(compared)}; those whose best method is significantly "
         f"ahead of every other: {n_alone}; methods statistically tied with a best one: {n_tied}. Figures are means "

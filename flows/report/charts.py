@@ -18,6 +18,7 @@ from textbench.flows.results.method_names import explained
 from textbench.flows.results.metric_names import heading, scale, unit
 from textbench.flows.results.summary import of_best
 from textbench.flows.tables.table import LOCAL, RECORDED
+from textbench.tasks.words import spanned
 
 MANY = 16  # methods of a board that are drawn; its table has all
 FAR = 20.0  # points behind the best, from which on a method is drawn at the edge
@@ -136,8 +137,7 @@ def multiples(found: Sequence[Sequence[Curve]], name: str, title: str) -> Figure
             for c in curves
         )
         svg = style.inline(figure, name, title, f"By labelled training documents: {words}.")
-    counts = sorted({curve.n_draws for curves in found for curve in curves})
-    over = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    over = spanned(curve.n_draws for curves in found for curve in curves)
     said = explained(names)
     return Figure(
         name,

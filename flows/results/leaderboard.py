@@ -18,6 +18,7 @@ from textbench.flows.results.summary import Summary, columns, higher, in_unit, o
 from textbench.flows.tables.formats import to_csv, to_latex, to_markdown
 from textbench.flows.tables.table import NOTHING, Datum, Table, number, slug
 from textbench.flows.tables.terminal import BEST, print_table
+from textbench.tasks.words import spanned
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -147,16 +148,15 @@ def caption(table: Sequence[Summary], shown: Sequence[str], best: str = MARKED) 
     `best` is how the best is marked; where that is "", the seeds alone are told on which it is the best.
     """
     seeds = sorted({summary.n_seeds for summary in table if summary.n_seeds})
-    counts = f"{seeds[0]} seeds" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
     measured = [summary for summary in table if shown[0] in summary.mean]
     lacking = [summary for summary in measured if shown[0] not in summary.half_width_documents]
     if len(lacking) < len(measured):
-        mean = "" if seeds == [1] else f"mean over {counts}, "
+        mean = "" if seeds == [1] else f"mean over {spanned(seeds)} seeds, "
         interval = f"{mean}± 95 % interval, {in_words(summary.over.get(shown[0]) for summary in measured)}"
     elif seeds == [1]:
         interval = "one seed: no interval"
     else:
-        interval = f"mean and 95 % interval (Student t) over {counts}"
+        interval = f"mean and 95 % interval (Student t) over {spanned(seeds)} seeds"
     if lacking:
         interval += _alone(lacking, measured, shown[0])
     others = "".join(f", {heading(name)} in {unit(name)}" for name in shown if unit(name) != "percent")

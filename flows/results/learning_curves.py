@@ -11,7 +11,7 @@ from textbench.evaluation.statistics.significance import holm, paired_t
 from textbench.flows.results.method_names import explained, marked, uses_labels, with_marks
 from textbench.flows.results.metric_names import KNOWN, heading, scale, unit
 from textbench.flows.tables.table import Table, of_texts
-from textbench.tasks.words import counted
+from textbench.tasks.words import counted, spanned
 
 LEVEL = 0.05
 BASELINE = "tfidf"  # what every other method is set beside
@@ -142,8 +142,7 @@ def crossovers(rows: Sequence[Mapping[str, Any]], metric: str | None = None) -> 
                 for name, budget, *_ in tests
                 if name in encoders
             ]
-            counts = sorted({len(draws) for draws in shared})
-            n_draws = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else str(counts[0])
+            n_draws = spanned(len(draws) for draws in shared)
             lines.append(
                 f"{dataset}, beside {marks[BASELINE]}: {'; '.join(said)}. {len(tests)} paired t tests over {n_draws} "
                 "draws, of all methods, Holm-corrected together."

@@ -19,6 +19,7 @@ from textbench.flows.results.learning_curves import summarise, verdicts
 from textbench.tasks import catalogue
 from textbench.tasks.storage.store import Store
 from textbench.tasks.tokens import TokenRule, encode
+from textbench.tasks.words import spanned
 
 PAPER, DATASET, METHOD = "dcot-2012", "reuters65", "dcot"
 GRID_LABELS = 1000  # of figure 3
@@ -275,6 +276,5 @@ def _summary(values: Sequence[float]) -> list[Any]:
 
 
 def _draws(values: Iterable[Sequence[float]]) -> str:
-    counts = sorted({len(some) for some in values})
-    over = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    over = spanned(len(some) for some in values)
     return f"{over} draw{'' if over == '1' else 's'}"
