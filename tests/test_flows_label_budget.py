@@ -116,9 +116,12 @@ def test_the_leaderboard_leaves_budgets_out(home: Path, rows: list[dict[str, Any
 
 def test_points_are_means_with_students_interval() -> None:
     rows = [
-        {"dataset": "d", "method": "m", "error": None, "labels": {"budget": 10}, "metrics": {"accuracy": a}}
-        for a in (0.5, 0.6, 0.8)
-    ]
+        {
+            "dataset": "d", "method": "m", "error": None, "labels": {"budget": 10, "draw": draw},
+            "metrics": {"accuracy": a},
+        }
+        for draw, a in enumerate((0.5, 0.6, 0.8))
+    ]  # fmt: skip
     ((point,),) = [curve.points for curve in summarise(rows)]
     mean, half = mean_interval([0.5, 0.6, 0.8])
     assert (point.mean, point.low, point.high) == (mean, mean - half, mean + half)
@@ -126,6 +129,15 @@ def test_points_are_means_with_students_interval() -> None:
     alike = [row | {"metrics": {"accuracy": 0.9730470534490635}} for row in rows * 4]
     (curve,) = summarise(alike)
     assert curve.points[0].low == curve.points[0].high
+    # Two seeds of a draw are one draw, with their mean.
+    seeds = [
+        row | {"metrics": {"accuracy": row["metrics"]["accuracy"] + gap}}
+        for row in rows
+        for gap in (-0.1, 0.1)
+    ]
+    (curve,) = summarise(seeds)
+    assert curve.n_draws == 3 and curve.points[0].mean == pytest.approx(mean)
+    assert curve.points[0].high == pytest.approx(mean + half)
 
 
 @pytest.mark.parametrize(
@@ -165,12 +177,20 @@ def test_up_to_how_many_labels_an_encoder_wins(gains: tuple[int, ...], said: str
     ]
     (line,) = crossovers(rows)
     assert line == (
-        f"d, beside tfidf: {said}. 8 paired t tests over 6 draws, of all methods, Holm-corrected together."
+        f"d, beside tfidf: {said}. 8 paired t tests at 10 to 80 labels over 6 draws, of all methods, Holm-corrected "
+        "together."
     )
     assert verdicts(rows)[-1] == line
     fewer = [row for row in rows if row["labels"] != {"budget": 80, "draw": 5}]
     (line,) = crossovers(fewer)
-    assert line.endswith(". 8 paired t tests over 5 to 6 draws, of all methods, Holm-corrected together.")
+    assert ". 8 paired t tests at 10 to 80 labels over 5 to 6 draws, of all methods" in line
+    alone = [row for row in rows if row["labels"]["draw"] == 0 or row["labels"]["budget"] == 10]
+    if gains[0]:  # budgets of one draw are not tested, and nothing is said of them
+        winner = "sentence° wins" if gains[0] > 0 else "tfidf wins over sentence°"
+        (line,) = crossovers(alone)
+        assert line.startswith(
+            f"d, beside tfidf: at 10 labels {winner}. 2 paired t tests at 10 labels over 6 draws,"
+        )
     assert crossovers([row for row in rows if row["method"] != "tfidf"]) == []
 
 
@@ -206,6 +226,53 @@ def test_the_verdict_is_of_paired_tests_over_the_draws() -> None:
         ]  # fmt: skip
         (line,) = verdicts([row for row in rows if row["labels"]["budget"] < 1000] + whole)
         assert f"; 5,000 labels: a is highest, untested, for {why}. Paired" in line
+
+
+def test_what_shares_too_few_draws_is_not_tested() -> None:
+    def row(method: str, draw: int, value: float) -> dict[str, Any]:
+        labels = {"budget": 10, "draw": draw}
+        return {
+            "dataset": "d", "method": method, "error": None, "labels": labels, "metrics": {"accuracy": value}
+        }  # fmt: skip
+
+    easy = (0.50, 0.51, 0.52, 0.53, 0.90, 0.91, 0.92, 0.93)  # the last four draws are easy
+    rows = [row("tfidf", draw, value) for draw, value in enumerate(easy)]
+    ahead = [row("lsi", draw, value + 0.1 + draw / 1000) for draw, value in enumerate(easy[:4])]
+    one = row("counts", 0, 0.99)
+    assert verdicts([*rows, *ahead, one]) == [
+        "d: 10 labels: lsi is best (untested: counts). Paired t tests over draws, Holm-corrected.",
+        "d, beside tfidf, ahead: lsi (10 labels). 1 paired t test over draws, Holm-corrected together.",
+    ]
+    (line,) = verdicts([*rows, one])
+    assert line.startswith("d: 10 labels: counts is highest, untested, for draws are not shared.")
+    # Two that never differ are not tested because a third one does.
+    still = [
+        row(method, draw, value) for method, value in (("tfidf", 0.5), ("lsi", 0.6)) for draw in range(4)
+    ]
+    jitters = [row("counts", draw, 0.4 + draw / 1000) for draw in range(4)]
+    assert verdicts([*still, *jitters]) == [
+        "d: 10 labels: lsi is best (untested: tfidf). Paired t tests over draws, Holm-corrected.",
+        "d, beside tfidf, behind: counts (10 labels). 1 paired t test over draws, Holm-corrected together.",
+    ]
+
+
+def test_lines_of_one_method_run_in_several_ways_are_apart() -> None:
+    def row(probe: str, seed: int, value: float, method: str = "tfidf") -> dict[str, Any]:
+        return {
+            "dataset": "d", "protocol": "honest", "method": method, "trials": 0, "seed": seed, "probe": probe,
+            "error": None, "created": value, "metrics": {"accuracy": value},
+            "request": {"labels": {"budget": 10, "stratified": True}},
+        }  # fmt: skip
+
+    rows = [row("linear-svm", 0, 0.5), row("linear-svm", 1, 0.7), row("neighbours", 0, 0.9)]
+    found = curves.groups([*rows, row("linear-svm", 0, 0.8, "lsi")])
+    (own,) = found.values()
+    points = {curve.method: (curve.n_draws, curve.points[0].mean) for curve in summarise(own)}
+    assert points == {
+        "tfidf (linear-svm)": (1, pytest.approx(0.6)),
+        "tfidf (neighbours)": (1, 0.9),
+        "lsi": (1, 0.8),
+    }
 
 
 def test_a_sentence_says_who_beats_tfidf_at_which_budgets() -> None:

@@ -790,6 +790,16 @@ def test_who_wins_with_how_few_labels_is_said_first(tmp_path: Path, monkeypatch:
     assert figure.svg.count("r8, accuracy") == figure.svg.count("r52, accuracy") == 1
     assert "over 4 draws" in figure.caption
     assert recorded_curves.record(evidence) == 8
+    for method, n_right in (("tfidf", 80), ("sentence", 60)):  # the same draws under another protocol
+        for draw in range(4):
+            made_runs.one_label(
+                tmp_path / "home", "r8", method, TARGET, answers(n_right + draw % 3), protocol="transductive",
+                request={"labels": {"budget": 100, "draw": draw, "stratified": True}},
+            )  # fmt: skip
+    said = [
+        line.partition(",")[2].partition(":")[0] for line in chapters(gather(tmp_path / "home"))[0].answer[:3]
+    ]
+    assert said == [" beside tfidf", " honest protocol, beside tfidf", " transductive protocol, beside tfidf"]
     (which, *_) = chapters(gather(tmp_path / "none"), ledger(tmp_path / "none", choose("dcot-2012")))
     assert which.sections[0].name == "crossover-recorded"
     assert list(which.sections[0].lines) == list(first.lines)

@@ -35,7 +35,12 @@ def rows() -> list[dict[str, Any]]:
     for line in read():
         draws, metrics = map(int, line["draws"].split()), json.loads(line["metrics"])
         about: dict[str, Any] = {name: line[name] for name in ("dataset", "protocol", "method", "hardware")}
-        about |= {"paper": line["paper"] or None, "seed": int(line["seed"]), "trials": int(line["trials"])}
+        about |= {
+            "paper": line["paper"] or None,
+            "probe": line["probe"] or None,
+            "seed": int(line["seed"]),
+            "trials": int(line["trials"]),
+        }
         about |= {"seconds": {"all": float(line["seconds"])}, "params": {}, "created": 0.0}
         about |= {"error": None, "run_id": None}
         for n, (draw, key) in enumerate(zip(draws, line["cells"].split(), strict=True)):

@@ -129,20 +129,22 @@ def _crossover_sections(budgets: Sequence[Mapping[str, Any]], source: str) -> li
     """Return a section on up to how many labels a pretrained encoder wins, if curves have one: a panel a data set."""
     lines, drawn = [], []
     groups = curves.groups(budgets)
-    for (dataset, protocol, by), rows in groups.items():
-        if said := learning_curves.crossovers(rows):
-            # Of two kinds of draws on one data set that by class says so.
-            name = f"{dataset}, {by}" if by and (dataset, protocol, "") in groups else dataset
-            lines += [f"{name}{line.removeprefix(dataset)}" for line in said]
-            own = curves.drawn(learning_curves.summarise(rows))
-            drawn.append([replace(curve, dataset=name) for curve in own])
+    told = {kind: said for kind, rows in groups.items() if (said := learning_curves.crossovers(rows))}
+    for (dataset, protocol, by), said in told.items():
+        # A data set's protocol, and that draws are by class, are said where it has others too.
+        protocols, ways = map(set, list(zip(*(kind for kind in told if kind[0] == dataset), strict=True))[1:])
+        apart = [protocol + " protocol" if len(protocols) > 1 else "", by if len(ways) > 1 else ""]
+        name = ", ".join(filter(None, (dataset, *apart)))
+        lines += [f"{name}{line.removeprefix(dataset)}" for line in said]
+        own = curves.drawn(learning_curves.summarise(groups[dataset, protocol, by]))
+        drawn.append([replace(curve, dataset=name) for curve in own])
     if not lines:
         return []
-    apart = "" if source == LOCAL else "-recorded"
+    end = "" if source == LOCAL else "-recorded"
     title = f"With how few labels a pretrained encoder wins{'' if source == LOCAL else ', as recorded'}"
     panels = [found for found in drawn if found]
-    figures = [charts.multiples(panels, f"fig-crossover{apart}", title)] if panels else []
-    return [Section(f"crossover{apart}", title, source, lines=lines, figures=figures)]
+    figures = [charts.multiples(panels, f"fig-crossover{end}", title)] if panels else []
+    return [Section(f"crossover{end}", title, source, lines=lines, figures=figures)]
 
 
 def _curve_sections(budgets: Sequence[Mapping[str, Any]], source: str) -> list[Section]:

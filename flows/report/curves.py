@@ -6,6 +6,7 @@ from typing import Any
 from textbench.flows.results.learning_curves import Curve, draws_of
 from textbench.flows.results.method_names import explained
 from textbench.flows.results.metric_names import heading, scale, unit
+from textbench.flows.results.summary import settings_of
 from textbench.flows.tables.table import LOCAL, NOTHING, Datum, Table, slug
 from textbench.tasks.words import counted
 
@@ -16,7 +17,7 @@ LINES = 12  # that a figure of curves can tell apart
 def groups(budgets: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str, str], list[dict[str, Any]]]:
     """Return the rows of budgets by data set, protocol and how labels are drawn, as `learning_curves` reads them.
 
-    How they are drawn is BY_CLASS or nothing, from all documents. A method that was tuned is a line of its own.
+    How they are drawn is BY_CLASS or nothing, from all documents.
     """
     kinds: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
     for row in budgets:
@@ -26,13 +27,21 @@ def groups(budgets: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str, str], l
 
 
 def _newest(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows as `learning_curves` reads them: of one place on a curve the newest, methods apart by trials."""
+    """Return the rows as `learning_curves` reads them: of one place on a curve the newest.
+
+    A method's lines are apart by trials, and where it was run with several probes, token rules or the like by these.
+    """
+    settings: dict[tuple[str, int], set[tuple[str, ...]]] = {}
+    for row in rows:
+        settings.setdefault((row["method"], int(row["trials"])), set()).add(settings_of(row))
     places: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in sorted(rows, key=lambda row: row["created"]):
-        labels, trials = row["request"]["labels"], int(row["trials"])
-        tuned = f" ({counted(trials, 'trial')})" if trials else ""
-        method = f"{row['method']}{tuned}"
-        place = (method, row["seed"], labels["budget"], labels.get("draw", 0))
+        labels, trials = {"draw": 0} | row["request"]["labels"], int(row["trials"])
+        shared = set.intersection(*map(set, settings[row["method"], trials]))
+        apart = [counted(trials, "trial")] if trials else []
+        apart += [word for word in settings_of(row) if word not in shared]
+        method = row["method"] + (f" ({', '.join(apart)})" if apart else "")
+        place = (method, row["seed"], labels["budget"], labels["draw"])
         places[place] = dict(row) | {"method": method, "labels": labels}
     return list(places.values())
 

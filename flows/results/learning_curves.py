@@ -1,5 +1,6 @@
 """Label-budget curves: their points, and who is best at which budget."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -57,14 +58,24 @@ def summarise(rows: Sequence[Mapping[str, Any]], metric: str | None = None) -> l
     for dataset, method in names:
         own = [found for found in done if (found["dataset"], found["method"]) == (dataset, method)]
         chosen = metric or _ranking(own)
-        values: dict[int, list[float]] = {}
-        for found in own:
-            values.setdefault(found["labels"]["budget"], []).append(found["metrics"][chosen])
-        points = [_point(budget, values[budget]) for budget in sorted(values)]
-        n_draws = max(map(len, values.values()))
+        values = _by_budget(own, chosen)
+        points = [_point(budget, [*by_draw.values()]) for budget, by_draw in values.items()]
+        n_draws = max(point.n_draws for point in points)
         is_stratified = all(found["labels"].get("stratified") for found in own)
         curves.append(Curve(dataset, method, chosen, n_draws, points, uses_labels(own[0]), is_stratified))
     return curves
+
+
+def _by_budget(rows: Iterable[Mapping[str, Any]], metric: str) -> dict[int, dict[int, float]]:
+    """Return one method's figures by budget, smallest first, and draw: of several seeds the mean."""
+    found: dict[int, dict[int, list[float]]] = {}
+    for row in rows:
+        by_draw = found.setdefault(row["labels"]["budget"], {})
+        by_draw.setdefault(row["labels"]["draw"], []).append(row["metrics"][metric])
+    return {
+        budget: {draw: math.fsum(values) / len(values) for draw, values in found[budget].items()}
+        for budget in sorted(found)
+    }
 
 
 def _point(budget: int, values: Sequence[float]) -> BudgetPoint:
@@ -97,9 +108,10 @@ def verdicts(rows: Sequence[Mapping[str, Any]], metric: str | None = None) -> li
 
     Of a pretrained encoder a third one says up to how many labels it wins (`crossovers`).
 
-    The best mean is compared with every other one by Student's paired t test over the draws, which all methods share;
-    p values are corrected together for each budget (Holm), and for the second sentence over all budgets and methods. A
-    single draw tests nothing and gives no sentence; nor are draws tested that are all alike, as those of all documents.
+    The best mean over the draws that all methods of several draws share is compared with every other one by Student's
+    paired t test over the draws that the two share; p values are corrected together for each budget (Holm), and for the
+    second sentence over all budgets and methods. A single draw tests nothing and gives no sentence; nor are draws
+    tested that are all alike, as those of all documents.
     """
     lines = []
     done = [found for found in rows if not found["error"]]
@@ -142,10 +154,10 @@ def crossovers(rows: Sequence[Mapping[str, Any]], metric: str | None = None) -> 
                 for name, budget, *_ in tests
                 if name in encoders
             ]
-            n_draws = spanned(len(draws) for draws in shared)
+            tested = _between(sorted({budget for name, budget, *_ in tests if name in encoders}))
             lines.append(
-                f"{dataset}, beside {marks[BASELINE]}: {'; '.join(said)}. {len(tests)} paired t tests over {n_draws} "
-                "draws, of all methods, Holm-corrected together."
+                f"{dataset}, beside {marks[BASELINE]}: {'; '.join(said)}. {counted(len(tests), 'paired t test')} at "
+                f"{tested} over {spanned(map(len, shared))} draws, of all methods, Holm-corrected together."
             )
     return lines
 
@@ -172,7 +184,7 @@ def _crossing(name: str, baseline: str, tests: Sequence[Test]) -> str:
             if won
         ]
         return f"{', '.join(said)}, neither elsewhere"
-    every = f"at all of {tested[0]:,} to {tested[-1]:,} labels"
+    every = f"at {'all of ' if len(tested) > 1 else ''}{_between(tested)}"
     low = f"{every if n_low == len(tested) else f'up to {ahead[-1]:,} labels'} {name} wins" if ahead else ""
     high = f"{every if n_high == len(tested) else f'from {behind[0]:,} labels on'} {loses}" if behind else ""
     where = "between them" if ahead and behind else "above" if ahead else "below"
@@ -184,11 +196,14 @@ def _runs(rows: Sequence[Mapping[str, Any]], metric: str | None) -> dict[int, Fi
     """Return by budget what each method of a data set reached in each draw; more is better."""
     figure = metric or _ranking(rows)
     sign = 1 if KNOWN[figure].higher_is_better else -1
-    return {budget: _figures(rows, budget, figure, sign) for budget in _budgets(rows)}
-
-
-def _budgets(rows: Iterable[Mapping[str, Any]]) -> list[int]:
-    return sorted({row["labels"]["budget"] for row in rows})
+    of_methods: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        of_methods.setdefault(marked(row), []).append(row)
+    runs: dict[int, Figures] = {}
+    for method, own in of_methods.items():
+        for budget, by_draw in _by_budget(own, figure).items():
+            runs.setdefault(budget, {})[method] = {draw: sign * value for draw, value in by_draw.items()}
+    return dict(sorted(runs.items()))
 
 
 def _between(budgets: Iterable[int]) -> str:
@@ -196,32 +211,42 @@ def _between(budgets: Iterable[int]) -> str:
     return f"{first:,}{f' to {others[-1]:,}' if others else ''} labels"
 
 
-def _figures(rows: Iterable[Mapping[str, Any]], budget: int, metric: str, sign: int) -> Figures:
-    """Return each method's figure at a budget by draw, times `sign`, so that more is better."""
-    found: Figures = {}
-    for row in rows:
-        if row["labels"]["budget"] == budget:
-            found.setdefault(marked(row), {})[row["labels"]["draw"]] = sign * row["metrics"][metric]
-    return found
-
-
-def _are_alike(figures: Figures) -> bool:
-    """Whether no method's draws differ."""
-    return all(len(set(by_draw.values())) == 1 for by_draw in figures.values())
+def _can_be_tested(first: Mapping[int, float], second: Mapping[int, float]) -> bool:
+    """Whether two methods share draws of which one, of either method, differs from another."""
+    shared = first.keys() & second.keys()
+    return any(len({by_draw[draw] for draw in shared}) > 1 for by_draw in (first, second))
 
 
 def _standing(figures: Figures) -> str:
-    best = max(figures, key=lambda method: mean_interval(list(figures[method].values()))[0])
-    if _are_alike(figures):
-        is_one = all(len(by_draw) == 1 for by_draw in figures.values())
-        return f"{best} is highest, untested, for {'there is one draw' if is_one else 'draws do not differ'}"
+    """Say which method is best at a budget, and which others are tied with it."""
+    several = [method for method in figures if len(figures[method]) > 1]
+    shared = set.intersection(*({*figures[method]} for method in several)) if several else set()
+    best = max(several, key=lambda method: math.fsum(figures[method][draw] for draw in shared), default="")
     others = [method for method in figures if method != best]
-    corrected = holm([paired_t(figures[best], figures[method])[1] for method in others])
-    tied = [method for method, p in zip(others, corrected, strict=True) if p >= LEVEL]
-    apart = [method for method in others if method not in tied]
+    tested = [method for method in others if best and _can_be_tested(figures[best], figures[method])]
+    if len(shared) < 2 or not tested:
+        highest = max(figures, key=lambda method: mean_interval(list(figures[method].values()))[0])
+        is_alike = all(len({*by_draw.values()}) == 1 for by_draw in figures.values())
+        why = (
+            "there is one draw"
+            if not several
+            else "draws do not differ"
+            if is_alike
+            else "draws are not shared"
+        )
+        return f"{highest} is highest, untested, for {why}"
+    tests = [paired_t(figures[best], figures[method]) for method in tested]
+    corrected = holm([p for _, p in tests])
+    apart = [m for m, (gap, _), p in zip(tested, tests, corrected, strict=True) if p < LEVEL and gap > 0]
+    tied = [method for method in tested if method not in apart]
+    untested = [method for method in others if method not in tested]
+    notes = f" (untested: {', '.join(untested)})" if untested else ""
     if len(apart) < len(tied) and len(tied) > 2:
-        return f"{best} is best, tied with all others" + (f" but {', '.join(apart)}" if apart else "")
-    return f"{best} is best" + (f", tied with {', '.join(tied)}" if tied else "")
+        every = f"all others{' that are tested' if untested else ''}"
+        said = f", tied with {every}" + (f" but {', '.join(apart)}" if apart else "")
+    else:
+        said = f", tied with {', '.join(tied)}" if tied else ""
+    return f"{best} is best{said}{notes}"
 
 
 def _beside_baseline(runs: Mapping[int, Figures]) -> list[str]:
@@ -242,17 +267,19 @@ def _beside_baseline(runs: Mapping[int, Figures]) -> list[str]:
         if found
     ]
     result = "; ".join(said) or "no method is ahead or behind at any budget"
-    return [f"beside {baseline}, {result}. {len(tests)} paired t tests over draws, Holm-corrected together."]
+    n_tests = counted(len(tests), "paired t test")
+    return [f"beside {baseline}, {result}. {n_tests} over draws, Holm-corrected together."]
 
 
 def _tests(runs: Mapping[int, Figures], baseline: str) -> list[Test]:
-    """Return for each other method and budget the difference to the baseline and its p value, where draws differ."""
+    """Return for each other method and budget the difference to the baseline and its p, where that can be tested."""
     names = dict.fromkeys(method for figures in runs.values() for method in figures)
     return [
         (method, budget, *paired_t(figures[method], figures[baseline]))
         for method in names
         for budget, figures in runs.items()
-        if baseline in figures and method in figures and method != baseline and not _are_alike(figures)
+        if baseline in figures and method in figures and method != baseline
+        if _can_be_tested(figures[method], figures[baseline])
     ]
 
 
