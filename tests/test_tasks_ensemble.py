@@ -34,6 +34,10 @@ ROWS = [(f"w{i % 7} {'apple' if i % 2 else 'iron'} w{i % 5}", "ab"[i % 2]) for i
 SEVERAL = [(text, f"{label}|{'c' if i % 3 else 'd'}") for i, (text, label) in enumerate(ROWS)]
 
 
+def test_ways_to_weigh_are_those_that_can_be_learned() -> None:
+    assert ensemble.SCHEMES == ensembles.SCHEMES
+
+
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("ensembles")

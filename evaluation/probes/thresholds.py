@@ -28,7 +28,7 @@ def best_thresholds(scores: np.ndarray, positive: np.ndarray, prior: float = PRI
     best F1, counted as often as it has documents, and the best micro-averaged F1 of all labels, counted `prior`
     times; 0 is SCut. A threshold is 0, or midway between two neighbouring scores; of equally good ones the nearest to
     0 is taken, then the lower. It is above 0 only where 0 gives the label more than MANY_TIMES as often as documents
-    have it.
+    have it: else 0 stands for a best one above it, even where one below 0 would be better than 0.
     """
     n_positive = positive.sum(axis=0)
     cuts = [_cuts(scores[:, label], positive[:, label]) for label in range(scores.shape[1])]

@@ -22,7 +22,6 @@ from textbench.flows.results.summary import latest
 from textbench.flows.tables.table import Datum, Table, of_texts
 from textbench.tasks import InputError, catalogue, ensemble
 from textbench.tasks.corpus import read_targets
-from textbench.tasks.storage.recipe import Reference
 from textbench.tasks.storage.store import Store
 from textbench.tasks.words import counted
 
@@ -221,14 +220,14 @@ class Contribution:
 class Way:
     """One way to weigh the members: quality out of fold, of documents the weights were not learned from, and on test.
 
-    `against` is the paired test against the best member, None where it is that member.
+    `against` is the paired test against the best member.
     """
 
     scheme: str
     method: str
     cross_fitted: float
     test: float
-    against: PairedTest | None
+    against: PairedTest
 
 
 @dataclass(frozen=True)
@@ -265,8 +264,6 @@ class Ensembles:
         above = max(self.members, key=lambda one: one.test)
         tail = f" On test documents {above.member} alone has {factor * above.test:.2f}."
         tail = tail if above is not self.best and above.test > way.test else ""
-        if way.against is None:
-            return f"{head}.{tail}"
         gap, p = way.against.difference, way.against.p
         span = f"{factor * gap.value:+.2f}, 95 % interval {factor * gap.low:+.2f} .. {factor * gap.high:+.2f}"
         if p >= LEVEL:
@@ -282,11 +279,12 @@ def ensembles(home: Path, given: Candidates, rows: Sequence[Row]) -> Ensembles:
     metric = "micro_f1" if is_of_several_labels(rows[0]["metrics"]) else "accuracy"
     by_way = {way: [row for row in rows if _scheme(row) == way] for way in SCHEMES}
     store = Store(home / "store")
+    cells = {way: [plan(Request(**row["request"]))[0] for row in own] for way, own in by_way.items()}
     told = {
-        way: [store.open(_choice(store, row)).json("ensemble") for row in own] for way, own in by_way.items()
+        way: [store.open(cell.references["tune"]).json("ensemble") for cell in own]
+        for way, own in cells.items()
     }
-    cells = {row["seed"]: plan(Request(**row["request"]))[0] for row in by_way["greedy"]}
-    made = [cells[row["seed"]] for row in by_way["greedy"]]
+    made = cells["greedy"]
     corpora = {cell.references["ingest"].key: cell.references["ingest"] for cell in made}
     targets = {key: read_targets(store.open(corpus), "test") for key, corpus in corpora.items()}
     members = [
@@ -305,10 +303,10 @@ def ensembles(home: Path, given: Candidates, rows: Sequence[Row]) -> Ensembles:
     ways = []
     for way, own in by_way.items():
         together = Entrant(f"ensemble, {way}", {row["seed"]: row for row in own})
-        tested = pairs(home, str(own[0]["dataset"]), [together, alone], metric)
+        (tested,) = pairs(home, str(own[0]["dataset"]), [together, alone], metric)
         score = _mean(one["cross_fitted"] for one in told[way])
         test = _mean(row["metrics"][metric] for row in own)
-        ways.append(Way(way, str(own[0]["method"]), score, test, tested[0]))
+        ways.append(Way(way, str(own[0]["method"]), score, test, tested))
     moves_border = any(
         one["offset"] and not about["several_labels"] for about in told["greedy"] for one in about["members"]
     )
@@ -346,11 +344,6 @@ def _scheme(row: Row) -> str:
     return ensemble.scheme_of(catalogue.parse_method(row["request"]["methods"][0])[1])
 
 
-def _choice(store: Store, row: Row) -> Reference:
-    cell = plan(Request(**row["request"]))[0]
-    return cell.references["tune"]
-
-
 def _mean(values: Any) -> float:
     listed = list(values)
     return math.fsum(listed) / len(listed)
@@ -364,8 +357,8 @@ def tables(found: Ensembles) -> list[Table]:
             Datum(way.scheme, mark="chosen" if way is found.chosen else "", is_strong=way is found.chosen),
             f"{factor * way.cross_fitted:.2f}",
             f"{factor * way.test:.2f}",
-            "" if way.against is None else f"{factor * way.against.difference.value:+.2f}",
-            "" if way.against is None else f"{way.against.p:.2g}",
+            f"{factor * way.against.difference.value:+.2f}",
+            f"{way.against.p:.2g}",
         ]
         for way in found.ways
     ]
@@ -437,8 +430,8 @@ def as_json(found: Ensembles) -> dict[str, Any]:
                 "method": way.method,
                 "cross_fitted": way.cross_fitted,
                 "test": way.test,
-                "gain": way.against and way.against.difference.value,
-                "p": way.against and way.against.p,
+                "gain": way.against.difference.value,
+                "p": way.against.p,
             }
             for way in found.ways
         ],
