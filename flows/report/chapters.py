@@ -132,8 +132,9 @@ def _crossover_sections(budgets: Sequence[Mapping[str, Any]], source: str) -> li
     told = {kind: said for kind, rows in groups.items() if (said := learning_curves.crossovers(rows))}
     for (dataset, protocol, by), said in told.items():
         # A data set's protocol, and that draws are by class, are said where it has others too.
-        protocols, ways = map(set, list(zip(*(kind for kind in told if kind[0] == dataset), strict=True))[1:])
-        apart = [protocol + " protocol" if len(protocols) > 1 else "", by if len(ways) > 1 else ""]
+        alike = [kind for kind in told if kind[0] == dataset]
+        has_protocols, has_ways = (len({kind[place] for kind in alike}) > 1 for place in (1, 2))
+        apart = [f"{protocol} protocol" if has_protocols else "", by if has_ways else ""]
         name = ", ".join(filter(None, (dataset, *apart)))
         lines += [f"{name}{line.removeprefix(dataset)}" for line in said]
         own = curves.drawn(learning_curves.summarise(groups[dataset, protocol, by]))
