@@ -244,7 +244,7 @@ def test_what_shares_too_few_draws_is_not_tested() -> None:
         "d, beside tfidf, ahead: lsi (10 labels). 1 paired t test over draws, Holm-corrected together.",
     ]
     (line,) = verdicts([*rows, one])
-    assert line.startswith("d: 10 labels: counts is highest, untested, for draws are not shared.")
+    assert line.startswith("d: 10 labels: counts is highest, untested, for too few draws are shared.")
     # Two that never differ are not tested because a third one does.
     still = [
         row(method, draw, value) for method, value in (("tfidf", 0.5), ("lsi", 0.6)) for draw in range(4)
@@ -265,13 +265,15 @@ def test_lines_of_one_method_run_in_several_ways_are_apart() -> None:
         }  # fmt: skip
 
     rows = [row("linear-svm", 0, 0.5), row("linear-svm", 1, 0.7), row("neighbours", 0, 0.9)]
-    found = curves.groups([*rows, row("linear-svm", 0, 0.8, "lsi")])
+    others = [row("linear-svm", 0, 0.8, "lsi"), row("neighbours", 0, 0.6, "sentence") | {"trials": 4}]
+    found = curves.groups([*rows, *others])
     (own,) = found.values()
-    points = {curve.method: (curve.n_draws, curve.points[0].mean) for curve in summarise(own)}
+    points = {curve.label: (curve.n_draws, curve.points[0].mean) for curve in summarise(own)}
     assert points == {
         "tfidf (linear-svm)": (1, pytest.approx(0.6)),
         "tfidf (neighbours)": (1, 0.9),
         "lsi": (1, 0.8),
+        "sentence° (4 trials)": (1, 0.6),
     }
 
 

@@ -29,20 +29,19 @@ def groups(budgets: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str, str], l
 def _newest(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the rows as `learning_curves` reads them: of one place on a curve the newest.
 
-    A method's lines are apart by trials, and where it was run with several probes, token rules or the like by these.
+    A method's rows are `apart` by trials, and where it was run with several probes, token rules or the like by these.
     """
-    settings: dict[tuple[str, int], set[tuple[str, ...]]] = {}
+    shared: dict[tuple[str, int], set[str]] = {}
     for row in rows:
-        settings.setdefault((row["method"], int(row["trials"])), set()).add(settings_of(row))
+        words = settings_of(row)
+        shared.setdefault((row["method"], int(row["trials"])), {*words}).intersection_update(words)
     places: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in sorted(rows, key=lambda row: row["created"]):
         labels, trials = {"draw": 0} | row["request"]["labels"], int(row["trials"])
-        shared = set.intersection(*map(set, settings[row["method"], trials]))
         apart = [counted(trials, "trial")] if trials else []
-        apart += [word for word in settings_of(row) if word not in shared]
-        method = row["method"] + (f" ({', '.join(apart)})" if apart else "")
-        place = (method, row["seed"], labels["budget"], labels["draw"])
-        places[place] = dict(row) | {"method": method, "labels": labels}
+        apart += [word for word in settings_of(row) if word not in shared[row["method"], trials]]
+        place = (row["method"], *apart, row["seed"], labels["budget"], labels["draw"])
+        places[place] = dict(row) | {"apart": ", ".join(apart), "labels": labels}
     return list(places.values())
 
 

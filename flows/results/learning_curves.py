@@ -1,9 +1,9 @@
 """Label-budget curves: their points, and who is best at which budget."""
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from statistics import fmean
 from typing import Any
 
 from textbench.evaluation.metrics.multilabel import is_of_several_labels
@@ -34,7 +34,10 @@ class BudgetPoint:
 
 @dataclass(frozen=True)
 class Curve:
-    """One method on one data set: its points by budget, smallest first."""
+    """One method on one data set: its points by budget, smallest first.
+
+    `apart` says in words what else tells the curve from others of its method.
+    """
 
     dataset: str
     method: str
@@ -43,26 +46,40 @@ class Curve:
     points: Sequence[BudgetPoint]
     uses_labels: bool = False
     is_stratified: bool = False
+    apart: str = ""
 
     @property
     def label(self) -> str:
-        """The method, with a mark if it was fitted to labels."""
-        return with_marks(self.method, uses_labels=self.uses_labels)
+        """The method with its marks, and what tells it apart."""
+        return _named(with_marks(self.method, uses_labels=self.uses_labels), self.apart)
+
+
+def _named(name: str, apart: str) -> str:
+    return f"{name} ({apart})" if apart else name
+
+
+def _label(row: Mapping[str, Any]) -> str:
+    return _named(marked(row), row.get("apart", ""))
 
 
 def summarise(rows: Sequence[Mapping[str, Any]], metric: str | None = None) -> list[Curve]:
-    """Return the curve of each method over the rows of budgets; without a metric accuracy, or micro-F1."""
+    """Return the curve of each method over the rows of budgets; without a metric accuracy, or micro-F1.
+
+    Rows of one method that were made in several ways say so in words, `apart`, and are curves of their own.
+    """
     curves = []
     done = [found for found in rows if not found["error"]]
-    names = dict.fromkeys((found["dataset"], found["method"]) for found in done)
-    for dataset, method in names:
-        own = [found for found in done if (found["dataset"], found["method"]) == (dataset, method)]
+    groups: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+    for found in done:
+        groups.setdefault((found["dataset"], found["method"], found.get("apart", "")), []).append(found)
+    for (dataset, method, apart), own in groups.items():
         chosen = metric or _ranking(own)
         values = _by_budget(own, chosen)
         points = [_point(budget, [*by_draw.values()]) for budget, by_draw in values.items()]
         n_draws = max(point.n_draws for point in points)
         is_stratified = all(found["labels"].get("stratified") for found in own)
-        curves.append(Curve(dataset, method, chosen, n_draws, points, uses_labels(own[0]), is_stratified))
+        marks = uses_labels(own[0])
+        curves.append(Curve(dataset, method, chosen, n_draws, points, marks, is_stratified, apart))
     return curves
 
 
@@ -73,8 +90,7 @@ def _by_budget(rows: Iterable[Mapping[str, Any]], metric: str) -> dict[int, dict
         by_draw = found.setdefault(row["labels"]["budget"], {})
         by_draw.setdefault(row["labels"]["draw"], []).append(row["metrics"][metric])
     return {
-        budget: {draw: math.fsum(values) / len(values) for draw, values in found[budget].items()}
-        for budget in sorted(found)
+        budget: {draw: fmean(values) for draw, values in found[budget].items()} for budget in sorted(found)
     }
 
 
@@ -94,8 +110,7 @@ def draws_of(curves: Sequence[Curve]) -> str:
     fewer = [f"{n} at {budget:,} labels" for budget, n in sorted(most.items()) if n < n_draws]
     for curve in curves:
         if found := [point.n_draws for point in curve.points if point.n_draws < most[point.budget]]:
-            span = " to ".join(dict.fromkeys(str(n) for n in (min(found), max(found))))
-            fewer.append(f"{curve.label} {span}")
+            fewer.append(f"{curve.label} {spanned(found)}")
     return counted(n_draws, "draw") + (f" ({', '.join(fewer)})" if fewer else "")
 
 
@@ -117,7 +132,7 @@ def verdicts(rows: Sequence[Mapping[str, Any]], metric: str | None = None) -> li
     done = [found for found in rows if not found["error"]]
     for dataset in dict.fromkeys(found["dataset"] for found in done):
         own = [found for found in done if found["dataset"] == dataset]
-        if len({found["method"] for found in own}) < 2 or len({found["labels"]["draw"] for found in own}) < 2:
+        if len({*map(_label, own)}) < 2 or len({found["labels"]["draw"] for found in own}) < 2:
             continue
         runs = _runs(own, metric)
         found_at = {budget: _standing(figures) for budget, figures in runs.items()}
@@ -140,7 +155,7 @@ def crossovers(rows: Sequence[Mapping[str, Any]], metric: str | None = None) -> 
         own = [found for found in done if found["dataset"] == dataset]
         runs = _runs(own, metric)
         # Of methods tuned otherwise too the first, as beside the baseline.
-        marks = {found["method"].partition(" (")[0]: marked(found) for found in reversed(own)}
+        marks = {found["method"]: _label(found) for found in reversed(own)}
         encoders = [marks[name] for name in ENCODERS if name in marks]
         if BASELINE not in marks or not encoders:
             continue
@@ -154,7 +169,7 @@ def crossovers(rows: Sequence[Mapping[str, Any]], metric: str | None = None) -> 
                 for name, budget, *_ in tests
                 if name in encoders
             ]
-            tested = _between(sorted({budget for name, budget, *_ in tests if name in encoders}))
+            tested = _between(budget for name, budget, *_ in tests if name in encoders)
             lines.append(
                 f"{dataset}, beside {marks[BASELINE]}: {'; '.join(said)}. {counted(len(tests), 'paired t test')} at "
                 f"{tested} over {spanned(map(len, shared))} draws, of all methods, Holm-corrected together."
@@ -198,7 +213,7 @@ def _runs(rows: Sequence[Mapping[str, Any]], metric: str | None) -> dict[int, Fi
     sign = 1 if KNOWN[figure].higher_is_better else -1
     of_methods: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
-        of_methods.setdefault(marked(row), []).append(row)
+        of_methods.setdefault(_label(row), []).append(row)
     runs: dict[int, Figures] = {}
     for method, own in of_methods.items():
         for budget, by_draw in _by_budget(own, figure).items():
@@ -207,8 +222,7 @@ def _runs(rows: Sequence[Mapping[str, Any]], metric: str | None) -> dict[int, Fi
 
 
 def _between(budgets: Iterable[int]) -> str:
-    first, *others = budgets
-    return f"{first:,}{f' to {others[-1]:,}' if others else ''} labels"
+    return f"{spanned(budgets)} labels"
 
 
 def _can_be_tested(first: Mapping[int, float], second: Mapping[int, float]) -> bool:
@@ -221,32 +235,37 @@ def _standing(figures: Figures) -> str:
     """Say which method is best at a budget, and which others are tied with it."""
     several = [method for method in figures if len(figures[method]) > 1]
     shared = set.intersection(*({*figures[method]} for method in several)) if several else set()
-    best = max(several, key=lambda method: math.fsum(figures[method][draw] for draw in shared), default="")
+    if len(shared) < 2:
+        return _untested(figures)
+    best = max(several, key=lambda method: fmean(figures[method][draw] for draw in shared))
     others = [method for method in figures if method != best]
-    tested = [method for method in others if best and _can_be_tested(figures[best], figures[method])]
-    if len(shared) < 2 or not tested:
-        highest = max(figures, key=lambda method: mean_interval(list(figures[method].values()))[0])
-        is_alike = all(len({*by_draw.values()}) == 1 for by_draw in figures.values())
-        why = (
-            "there is one draw"
-            if not several
-            else "draws do not differ"
-            if is_alike
-            else "draws are not shared"
-        )
-        return f"{highest} is highest, untested, for {why}"
-    tests = [paired_t(figures[best], figures[method]) for method in tested]
-    corrected = holm([p for _, p in tests])
-    apart = [m for m, (gap, _), p in zip(tested, tests, corrected, strict=True) if p < LEVEL and gap > 0]
-    tied = [method for method in tested if method not in apart]
-    untested = [method for method in others if method not in tested]
-    notes = f" (untested: {', '.join(untested)})" if untested else ""
+    tests = {
+        m: paired_t(figures[best], figures[m]) for m in others if _can_be_tested(figures[best], figures[m])
+    }
+    if not tests:
+        return _untested(figures)
+    corrected = dict(zip(tests, holm([p for _, p in tests.values()]), strict=True))
+    apart = [method for method, (gap, _) in tests.items() if corrected[method] < LEVEL and gap > 0]
+    tied = [method for method in tests if method not in apart]
+    untested = [method for method in others if method not in tests]
     if len(apart) < len(tied) and len(tied) > 2:
         every = f"all others{' that are tested' if untested else ''}"
         said = f", tied with {every}" + (f" but {', '.join(apart)}" if apart else "")
     else:
         said = f", tied with {', '.join(tied)}" if tied else ""
-    return f"{best} is best{said}{notes}"
+    return f"{best} is best{said}" + (f" (untested: {', '.join(untested)})" if untested else "")
+
+
+def _untested(figures: Figures) -> str:
+    """Say which method's mean is highest at a budget, and why nothing is tested there."""
+    highest = max(figures, key=lambda method: fmean(figures[method].values()))
+    if all(len(by_draw) == 1 for by_draw in figures.values()):
+        why = "there is one draw"
+    elif all(len({*by_draw.values()}) == 1 for by_draw in figures.values()):
+        why = "draws do not differ"
+    else:
+        why = "too few draws are shared"
+    return f"{highest} is highest, untested, for {why}"
 
 
 def _beside_baseline(runs: Mapping[int, Figures]) -> list[str]:
