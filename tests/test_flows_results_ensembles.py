@@ -1,5 +1,6 @@
 """Ensembles of finished runs: who can be a member, what is said of who cannot, and whether chance explains the gain."""
 
+import json
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -117,11 +118,23 @@ def test_of_members_that_are_equally_good_out_of_fold_the_hardest_to_beat_is_the
     assert best_of([first, second, worse]) is best_of([second, worse, first]) is second
 
 
-def test_a_border_that_probabilities_move_is_told(home: Path) -> None:
-    found = tb.ensemble("data", ["tfidf", "nb"], home=home, progress=False).found
-    for moves in (False, True):
-        note = tables(replace(found, moves_border=moves))[0].note
-        assert ("that is part of the gain" in note) == moves
+@pytest.mark.parametrize(
+    ("labels", "moves"),
+    [
+        (["b" if i % 2 and i % 5 else "a" for i in range(48)], True),
+        (["abc"[i % 3] for i in range(48)], False),
+        ([["a", "b"] if i % 2 else ["a"] if i % 3 else ["b"] for i in range(48)], False),
+    ],
+    ids=["two classes", "three classes", "several labels"],
+)
+def test_a_border_that_probabilities_move_is_told(tmp_path: Path, labels: list[Any], moves: bool) -> None:
+    tb.run((TEXTS, labels), ["tfidf", "nb"], home=tmp_path, progress=False)
+    found = tb.ensemble("data", home=tmp_path, progress=False).found
+    told = [json.loads(file.read_text()) for file in tmp_path.glob("store/tune/*/ensemble.json")]
+    assert len(told) == 3
+    offsets = [one["offset"] for about in told for one in about["members"] if one["weight"]]
+    assert found.moves_border == moves == (any(offsets) and not told[0]["several_labels"])
+    assert ("probabilities move the border" in tables(found)[0].note) == moves
 
 
 def test_a_member_that_is_better_on_test_documents_is_named(home: Path) -> None:

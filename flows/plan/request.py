@@ -255,7 +255,7 @@ class BenchmarkRequest(Request):
     no_scores: Annotated[
         bool,
         Asked(
-            "Keep no rounded copy of out-of-fold scores, which ensembles are made of; what trials scored stays.",
+            "Do not fit folds for out-of-fold scores, which ensembles are made of, where tuning kept none; those of trials stay.",
             panel=RESOURCES,
             in_forms=False,
         ),

@@ -235,7 +235,7 @@ class Ensembles:
     """The ensembles of some runs on one data set: means over the seeds. `best` is the member of `best_of`.
 
     `chosen` is the way to weigh that is best on training documents that its weights were not learned from. `left_out`
-    is that of `Candidates`. `moves_border`: of two classes a calibration decides otherwise than its member.
+    is that of `Candidates`. `moves_border`: of two classes a member that counts has a calibration with an offset.
     """
 
     dataset: str
@@ -308,7 +308,10 @@ def ensembles(home: Path, given: Candidates, rows: Sequence[Row]) -> Ensembles:
         test = _mean(row["metrics"][metric] for row in own)
         ways.append(Way(way, str(own[0]["method"]), score, test, tested))
     moves_border = any(
-        one["offset"] and not about["several_labels"] for about in told["greedy"] for one in about["members"]
+        one["offset"] and one["weight"] and not about["several_labels"]
+        for own in told.values()
+        for about in own
+        for one in about["members"]
     )
     dataset = str(rows[0]["dataset"])
     return Ensembles(dataset, metric, given.seeds, best, members, ways, given.left_out, moves_border)
@@ -371,8 +374,8 @@ def tables(found: Ensembles) -> list[Table]:
     )
     if found.moves_border:
         note += (
-            " Of two classes probabilities move the border between them, out of fold for the better: that is part of "
-            "the gain."
+            " Of two classes probabilities move the border between them, where out of fold that decides as many "
+            "right: it can be part of the gain."
         )
     if found.left_out:
         note += f" Left out: {'; '.join(f'{name}, which {why}' for name, why in found.left_out.items())}."

@@ -48,7 +48,7 @@ def _board(table: Sequence[Summary], shown: Sequence[str], best: str) -> Table:
     ranking, *others = shown
     headings = [("method", "method"), (ranking, f"{heading(ranking)} ±"), *((n, heading(n)) for n in others)]
     is_ranked = bool(note(table))
-    is_of_kinds = len({summary.kind for summary in table}) > 1 and not is_terminal
+    is_of_kinds = len({summary.kind for summary in table}) > 1
     headings[2:2] = [("ranks", "ranks")] * is_ranked
     headings[1:1] = [("kind", "settings")] * is_of_kinds
     headings += [("seconds", "seconds"), ("peak_mb", "peak MB"), ("seeds", "seeds")]
@@ -74,7 +74,7 @@ def _board(table: Sequence[Summary], shown: Sequence[str], best: str) -> Table:
         f"{said}{explained(summary.label for summary in table)}{unread}".strip(),
         warning=f"{first.dataset}: {first.data_note}." if first.data_note else "",
         failures=failures(table),
-        may_go=("peak_mb", "seconds"),
+        may_go=("kind", "peak_mb", "seconds"),
         right=[name for name, _ in headings[1:] if name != "kind"],
     )
     return in_groups(made)

@@ -138,13 +138,13 @@ def _wrapped(parts: Sequence[str], room: int, width: int) -> list[str]:
 
 
 def _packed(parts: Sequence[str], width: int) -> list[str]:
-    """Return parts packed into lines of at most this width; only one that is wider than a line is broken."""
+    """Return parts packed into lines of at most this width; only one that is wider than a line is broken, at spaces."""
     lines: list[str] = []
     for part in parts:
         if lines and _width(lines[-1]) + 1 + _width(part) <= width:
             lines[-1] += f" {part}"
         else:
-            lines += [part[start : start + width] for start in range(0, len(part), width)]
+            lines += textwrap.wrap(part, width, subsequent_indent=INDENT, break_on_hyphens=False)
     return lines
 
 
