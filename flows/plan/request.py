@@ -255,7 +255,7 @@ class BenchmarkRequest(Request):
     no_scores: Annotated[
         bool,
         Asked(
-            "Do not fit folds for out-of-fold scores, which ensembles are made of, where tuning kept none; those of trials stay.",
+            "Fit no folds for out-of-fold scores, of which ensembles are made, where tuning kept none.",
             panel=RESOURCES,
             in_forms=False,
         ),
