@@ -11,7 +11,7 @@ import pyarrow
 import pytest
 
 from textbench.flows.results import placed as module
-from textbench.flows.results.leaderboard import FORMATS, boards
+from textbench.flows.results.leaderboard import FORMATS, MARKED, boards
 from textbench.flows.results.placed import INDEPENDENT, MIXED, PAIRED, placed
 from textbench.flows.results.summary import DEFAULT, ENSEMBLED, KINDS, TUNED
 
@@ -85,6 +85,8 @@ def test_every_rendering_has_ranks_and_kinds() -> None:
     ]
     markdown = FORMATS["markdown"](ROWS, None, Path())
     assert "| tfidf (20 trials) | tuned | 90.75 ± 2.94 d | 1-2 a |" in markdown and PAIRED in markdown
+    (terminal,) = boards(ROWS, None, MARKED, Path())
+    assert terminal.headings[1] == ("kind", "settings") and terminal.may_go[0] == "kind"
     (alike,) = boards(ROWS[2:], None, home=Path())
     assert [name for name, _ in alike.headings][:3] == ["method", "accuracy", "ranks"]
     (alone,) = boards(ROWS[:1])

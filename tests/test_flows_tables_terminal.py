@@ -69,6 +69,17 @@ def test_a_long_name_gets_a_line_of_its_own_and_others_do_not() -> None:
     ]
 
 
+def test_a_name_wider_than_the_terminal_is_broken_at_its_spaces() -> None:
+    made = console(40)
+    name = "ensemble(tfidf, nb-svm@words-punctuation, lsi, lda)"
+    print_table(
+        made, Table("t", "", [("method", "method"), ("map", "map")], [[Datum(name), Datum("1.5", 1.5)]])
+    )
+    *_, first, second, figure = text_of(made).splitlines()
+    assert (first, second) == ("ensemble(tfidf,", "    nb-svm@words-punctuation, lsi, lda)")
+    assert figure.split() == ["1.5"]
+
+
 def test_columns_that_may_go_go_in_their_order_and_that_is_said() -> None:
     made = console(30)
     headings = ("method", "accuracy", "seconds", "megabytes")
