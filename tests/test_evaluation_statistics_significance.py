@@ -146,6 +146,21 @@ def test_p_and_interval_say_the_same() -> None:
             assert (found.p < 0.05) == (found.low > 0 or found.high < 0)
 
 
+def test_p_goes_on_where_no_draw_is_on_the_other_side() -> None:
+    """There it is that of the normal distribution, and never more than what the draws alone tell."""
+    noise = np.random.default_rng(5).normal(size=2000)
+    floor = 2 / 2001
+    for shift in (-9.0, 6.0, 12.0):
+        assert difference(shift, shift + noise).p == pytest.approx(
+            2 * stats.norm.sf(abs(shift) / noise.std())
+        )
+    near = (
+        np.abs(noise).max() + 0.01
+    )  # no draw is beyond 0, though the normal distribution has more than the floor there
+    assert difference(0.01, noise + near).p == floor
+    assert difference(1.0, np.ones(2000)).p == floor  # draws that are all alike have no deviation
+
+
 def test_no_difference_at_all() -> None:
     found = difference(0.0, np.zeros(1000))
     assert (found.low, found.high, found.p) == (0, 0, 1.0)

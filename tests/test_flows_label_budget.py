@@ -28,6 +28,7 @@ from textbench.flows.results.learning_curves import (
     summarise,
     verdicts,
 )
+from textbench.flows.tables.table import LOCAL
 from textbench.tasks import InputError, score
 from textbench.tasks.corpus import read_targets
 from textbench.tasks.storage.store import Store
@@ -254,6 +255,42 @@ def test_what_shares_too_few_draws_is_not_tested() -> None:
         "d: 10 labels: lsi is best (untested: tfidf). Paired t tests over draws, Holm-corrected.",
         "d, beside tfidf, behind: counts (10 labels). 1 paired t test over draws, Holm-corrected together.",
     ]
+
+
+def test_a_gap_that_is_the_same_in_all_draws_is_not_tested() -> None:
+    def rows(*values: tuple[str, float, float]) -> list[dict[str, Any]]:
+        return [
+            {
+                "dataset": "d", "method": method, "error": None, "labels": {"budget": 20, "draw": draw},
+                "metrics": {"accuracy": value},
+            }
+            for method, *own in values
+            for draw, value in enumerate(own)
+        ]  # fmt: skip
+
+    encoder, base, equal = ("sentence", 1.0, 0.75), ("tfidf", 0.75, 0.5), ("lsi", 0.75, 0.5)
+    assert verdicts(rows(encoder, base)) == [
+        "d: 20 labels: sentence° is highest, untested, for gaps are the same in all draws. Paired t tests over draws, "
+        "Holm-corrected."
+    ]
+    # Methods that are equal in every draw are ties all the same.
+    (line, *_) = verdicts(rows(encoder, base, equal))
+    assert line.startswith(
+        "d: 20 labels: sentence° is highest, untested, for gaps are the same in all draws."
+    )
+    (line, *_) = verdicts(rows(base, equal))
+    assert line.startswith("d: 20 labels: tfidf is best, tied with lsi.")
+
+
+def test_marks_of_a_curve_table_are_explained_alone() -> None:
+    def note(**marks: bool) -> str:
+        own = Curve("d", "scdv" if marks else "sentence", "accuracy", 1, points, **marks)
+        (table,) = curves.tables("d", "honest", [own], LOCAL)
+        return table.note
+
+    points = [BudgetPoint(budget, 0.5, 0.4, 0.6) for budget in (10, 20)]
+    assert "marked + on the labelled ones alone. + fitted to the labels" in note(uses_labels=True)
+    assert "labelled ones" not in note()
 
 
 def test_lines_of_one_method_run_in_several_ways_are_apart() -> None:

@@ -17,6 +17,7 @@ from textbench.flows.report.chapters import chapters
 from textbench.flows.report.evidence import gather
 from textbench.flows.results import calibrated
 from textbench.flows.results.ensembles import Contribution, Ensembles, as_json, best_of, tables
+from textbench.flows.results.index import Index
 
 RNG = random.Random(0)
 TEXTS = [f"w{RNG.randrange(9)} {'apple' if i % 2 else 'iron'} w{RNG.randrange(5)}" for i in range(48)]
@@ -116,6 +117,27 @@ def test_of_members_that_are_equally_good_out_of_fold_the_hardest_to_beat_is_the
 
     first, second, worse = member("a", 0.57, 0.60), member("b", 0.57 + 1e-9, 0.67), member("c", 0.56, 0.99)
     assert best_of([first, second, worse]) is best_of([second, worse, first]) is second
+
+
+def test_that_others_are_as_good_out_of_fold_as_the_best_member_is_said(home: Path) -> None:
+    found = tb.ensemble("data", ["tfidf", "nb"], home=home, progress=False).found
+    best, other = found.best, next(one for one in found.members if one is not found.best)
+    tied = replace(found, members=[best, replace(other, quality=best.quality)]).verdict
+    apart = replace(found, members=[best, replace(other, quality=best.quality - 0.1)]).verdict
+    said = f"{best.member} as the best member"
+    assert f"{said} (of 2 that are equal the best on test documents). The" in tied and f"{said}. The" in apart
+
+
+def test_what_a_tuned_member_took_has_its_features_in_it(tmp_path: Path) -> None:
+    """An ensemble's seconds are those of its members' runs, what they share counted once, and its own."""
+    tb.run(DATA, ["tfidf", "nmf(n_topics=2)"], trials=1, home=tmp_path, progress=False)
+    tb.ensemble("data", home=tmp_path, progress=False)
+    greedy, *rest = [row for row in Index(tmp_path).rows() if "weights" not in row["method"]]
+    rows = [row for row in (greedy, *rest) if not row["method"].startswith("ensemble")]
+    (made,) = [row for row in (greedy, *rest) if row not in rows]
+    featurized = [row["seconds"]["featurize"] for row in rows]
+    assert len(featurized) == 2 and made["seconds"]["featurize"] == pytest.approx(sum(featurized), abs=2e-3)
+    assert made["peak_mb"] >= max(row["peak_mb"] for row in rows)
 
 
 @pytest.mark.parametrize(

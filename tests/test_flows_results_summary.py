@@ -107,6 +107,14 @@ def test_runs_that_were_asked_for_differently_are_never_averaged() -> None:
     ]
 
 
+def test_a_timed_search_is_tuning() -> None:
+    rows = [row("lsi", 0.9, 0, probe="p", request={"search_seconds": 60.0}), row("tfidf", 0.8, probe="p")]
+    found = {
+        summary.label: summary.kind for summary in summarise([*rows, row("nb", 0.7, trials=5, probe="p")])
+    }
+    assert found == {"lsi (60 s of search)": "tuned", "tfidf": "default", "nb (5 trials)": "tuned"}
+
+
 def test_order_does_not_depend_on_the_order_of_rows() -> None:
     assert [s.method for s in summarise(ROWS)] == ["lsi", "tfidf", "a_b", "nmf"]
     assert summarise(ROWS[::-1])[0] == summarise(ROWS)[0]

@@ -1,6 +1,7 @@
 """`textbench leaderboard --from-mlflow`: MLflow's runs give the table that the results folder's index gives."""
 
 import importlib
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from textbench.flows.results.index import Index
 from textbench.flows.results.placed import PAIRED
 from textbench.flows.results.rows import row
 from textbench.flows.run.sweep import SweepRecorder
+from textbench.tasks import InputError
 from textbench.tasks.storage.recipe import Reference
 from textbench.tasks.storage.store import Job, Store
 
@@ -93,6 +95,24 @@ def test_the_table_of_mlflow_is_that_of_the_index(
         "\xa0", " "
     )
     assert all(name in printed[True] for name in ("r8", "r52", "tfidf", "lsi(n_components=5)"))
+
+
+def test_a_result_that_is_gone_is_compared_by_its_interval(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TEXTBENCH_HOME", str(tmp_path))
+    cells = [cell("tfidf", 0, 0.9), cell("nb", 0, 0.8)]
+    record(tmp_path, cells, monkeypatch)
+    for one in cells:
+        shutil.rmtree(tmp_path / "store" / "evaluate" / one.key)
+    show = importlib.import_module("textbench.flows.cli.leaderboard").leaderboard
+    for from_mlflow in (False, True):
+        show(None, None, None, None, "table", False, None, from_mlflow)
+        assert "tfidf" in capsys.readouterr().out
+        with pytest.raises(
+            InputError, match="none of these runs has out-of-fold scores, which log_loss needs"
+        ):
+            show(None, None, None, "log_loss", "table", False, None, from_mlflow)
 
 
 def test_thousands_of_runs_are_not_read_back_for_a_verdict(

@@ -129,11 +129,15 @@ def difference(value: float, draws: np.ndarray, level: float = 0.95) -> Differen
 
     value: the difference on the documents themselves; draws: (n_draws,). p is twice the smaller share of draws
     on one side of 0, the draws themselves counted in, so that p < 1 - level where the interval leaves out 0
-    (Efron, Tibshirani, section 15.4). Draws that differ by rounding alone are ties.
+    (Efron, Tibshirani, section 15.4). Draws that differ by rounding alone are ties. Where none is on the other side
+    draws tell only that p is below 2 / (1 + n_draws), which Holm's correction over 250 pairs lifts above 0.05: there
+    it is that of the normal distribution with their deviation as standard error, if this is smaller (chapter 13).
     """
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
-    below, above = np.sum(draws <= 1e-12), np.sum(draws >= -1e-12)
-    p = 2 * (1 + min(below, above)) / (1 + len(draws))
+    fewest, error = min(np.sum(draws <= 1e-12), np.sum(draws >= -1e-12)), float(np.std(draws))
+    p = 2 * (1 + fewest) / (1 + len(draws))
+    if fewest == 0 and error > 1e-12:
+        p = min(p, math.erfc(abs(value) / error / math.sqrt(2)))
     return Difference(float(value), float(low), float(high), min(1.0, float(p)))
 
 

@@ -117,7 +117,8 @@ def _judged(home: Path, rows: Sequence[Mapping[str, Any]], metric: str | None) -
     found = with_probabilities(home, rows)
     if rows and not any(metric in row["metrics"] for row in found):
         raise InputError(
-            f"none of these runs kept out-of-fold scores, which {metric} needs; run them again without --no-scores"
+            f"none of these runs has out-of-fold scores, which {metric} needs: --no-scores and --timed keep none, "
+            "predictions read from a file have none, and pruned ones are made by running again"
         )
     return found
 
@@ -242,7 +243,7 @@ def _mlflow_rows(home: Path) -> Sequence[Mapping[str, Any]]:
         raise InputError(f"there is no tracking database {uri}; make it with: textbench run quick")
     tracker.prepare()
     # What MLflow does not hold, the index knows of the runs that were made here.
-    names = ("key", "documents_95", "on_border", "uses_labels")
+    names = ("key", "request", "documents_95", "on_border", "uses_labels")
     here = {row["run_id"]: {n: row[n] for n in names if n in row} for row in Index(home).rows()}
     rows = [{"on_border": []} | here.get(row["run_id"], {}) | row for row in tracker.runs()]
     if n := tracker.n_foreign:

@@ -30,7 +30,7 @@ from textbench.tasks.storage.store import Store
 
 PROBE = "linear-svm"
 OWN_RULE = "words"  # the token rule of the user's own documents
-SCORES = "out_of_fold"  # the stage that ensembles are made of, which is no part of what a result took
+SCORES = "out_of_fold"  # the stage that ensembles are made of, which is part of what they took alone
 
 
 @dataclass(frozen=True)

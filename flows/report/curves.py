@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from textbench.flows.results.learning_curves import Curve, draws_of
-from textbench.flows.results.method_names import explained
+from textbench.flows.results.method_names import SUPERVISED, explained
 from textbench.flows.results.metric_names import heading, scale, unit
 from textbench.flows.results.summary import settings_of
 from textbench.flows.tables.table import LOCAL, NOTHING, Datum, Table, slug
@@ -82,12 +82,13 @@ def _table(dataset: str, protocol: str, curves: Sequence[Curve], source: str) ->
             cells.append(Datum(f"{factor * point.mean:.1f}", point.mean) if point else NOTHING)
             cells.append(Datum(f"{factor * half:.1f}", half) if half else NOTHING)
         rows.append(cells)
-    said = explained(curve.label for curve in curves)
+    fitted = f", those of a method marked {SUPERVISED} on the labelled ones alone"
     note = (
         f"{heading(metric)} in {unit(metric)}, the mean over {draws_of(curves)} of labels"
         f"{f', {BY_CLASS},' if curves[0].is_stratified else ''} with "
         "the half-width of its 95 % interval. All methods get the same draws; features are learnt "
-        f"on all training texts{', those of a marked method on the labelled ones alone' if said else ''}.{said}"
+        f"on all training texts{fitted if any(curve.uses_labels for curve in curves) else ''}."
+        f"{explained(curve.label for curve in curves)}"
     )
     by, drawn = (f", {BY_CLASS}", "-by-class") if curves[0].is_stratified else ("", "")
     title = f"{dataset}, {protocol} protocol, by labels{by}"

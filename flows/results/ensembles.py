@@ -256,9 +256,11 @@ class Ensembles:
     def verdict(self) -> str:
         """Whether the ensemble is better than its best member, by more than chance, and than each on test documents."""
         way, factor = self.chosen, scale(self.metric)
+        n_tied = sum(round(one.quality, 6) == round(self.best.quality, 6) for one in self.members)
+        tied = f" (of {n_tied} that are equal the best on test documents)" if n_tied > 1 else ""
         head = (
             f"{self.dataset}: training documents choose {way.scheme} weights and {self.best.member} as the best "
-            f"member. The ensemble's {heading(self.metric)} is {factor * way.test:.2f}, that member's "
+            f"member{tied}. The ensemble's {heading(self.metric)} is {factor * way.test:.2f}, that member's "
             f"{factor * self.best.test:.2f}"
         )
         above = max(self.members, key=lambda one: one.test)
@@ -369,8 +371,7 @@ def tables(found: Ensembles) -> list[Table]:
     note = (
         "Training: out-of-fold scores of training documents, each half weighed by what the other half says. Gain "
         f"and p: against {found.best.member}, the member that is best out of fold, by paired bootstrap over test "
-        "documents. "
-        f"{seeds}. Nothing was fitted again.{_of_thresholds(found.metric)}"
+        f"documents, each p by itself. {seeds}. Nothing was fitted again.{_of_thresholds(found.metric)}"
     )
     if found.moves_border:
         note += (

@@ -226,9 +226,14 @@ def _between(budgets: Iterable[int]) -> str:
 
 
 def _can_be_tested(first: Mapping[int, float], second: Mapping[int, float]) -> bool:
-    """Whether two methods share draws of which one, of either method, differs from another."""
+    """Whether two methods share draws of which one, of either method, differs from another, and the gaps do.
+
+    Draws of one gap have no deviation that a t test could hold the gap against; those of no gap at all are ties.
+    """
     shared = first.keys() & second.keys()
-    return any(len({by_draw[draw] for draw in shared}) > 1 for by_draw in (first, second))
+    gaps = {round(first[draw] - second[draw], 12) for draw in shared}
+    differ = any(len({by_draw[draw] for draw in shared}) > 1 for by_draw in (first, second))
+    return differ and (len(gaps) > 1 or gaps == {0.0})
 
 
 def _standing(figures: Figures) -> str:
@@ -263,6 +268,8 @@ def _untested(figures: Figures) -> str:
         why = "there is one draw"
     elif all(len({*by_draw.values()}) == 1 for by_draw in figures.values()):
         why = "draws do not differ"
+    elif len(set.intersection(*({*by_draw} for by_draw in figures.values()))) > 1:
+        why = "gaps are the same in all draws"
     else:
         why = "too few draws are shared"
     return f"{highest} is highest, untested, for {why}"

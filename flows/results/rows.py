@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from textbench.flows.plan.base_cell import BaseCell, feature_stages, plain_stage
-from textbench.flows.plan.cell import SCORES, Cell
+from textbench.flows.plan.base_cell import BaseCell, feature_stages, member_stage, plain_stage
+from textbench.flows.plan.cell import SCORES, Cell, members
 from textbench.tasks import catalogue, predict, score, text_vectors
+from textbench.tasks.storage.files import META
 from textbench.tasks.storage.recipe import Reference
 from textbench.tasks.storage.store import Store
 
@@ -20,11 +21,17 @@ def result_row(cell: Cell, store: Store) -> dict[str, Any]:
     features = predict.features_of(cell.references["vectorize"], choice)
     if features is not None:
         used |= feature_stages(features)
+    is_ensemble = catalogue.method(choice.meta["recipe"]["params"]["method"]).is_ensemble
+    if is_ensemble:
+        used |= _features_of_members(cell, store)
+    # Of several encoders the first. An ensemble's were used by its members' runs, and may be gone since.
+    encoded = next((one for stage, one in used.items() if plain_stage(stage) == "text_vectors"), None)
+    vectors = store.open(encoded) if encoded and (store.has(encoded) or not is_ensemble) else None
     choices = [store.open(one) for stage, one in cell.references.items() if plain_stage(stage) == "tune"]
     found = {
         "uses_labels": features is not None and "labels" in features.params,
-        "unread": text_vectors.unread(store.open(used["text_vectors"])) if "text_vectors" in used else {},
-        "sent": text_vectors.sent(store.open(used["text_vectors"])) if "text_vectors" in used else {},
+        "unread": {} if vectors is None else text_vectors.unread(vectors),
+        "sent": {} if vectors is None else text_vectors.sent(vectors),
         "params": chosen["values"] | chosen["settings"] | ({"C": chosen["C"]} if chosen["C"] else {}),
         # Of an ensemble that of its members.
         "on_border": list(dict.fromkeys(name for one in choices for name in one.json("choice")["on_border"])),
@@ -38,6 +45,18 @@ def result_row(cell: Cell, store: Store) -> dict[str, Any]:
     # What it took to make a file elsewhere nobody knows here.
     is_file = catalogue.method(choice.meta["recipe"]["params"]["method"]).is_file
     return row(cell) | found | ({} if is_file else spent(used, store))
+
+
+def _features_of_members(cell: Cell, store: Store) -> dict[str, Reference]:
+    """Return the stages that made the features which the members of an ensemble chose, of what is still known of."""
+    found = {}
+    for place, member in enumerate(members(cell), start=1):
+        choice = store.open(member.references["tune"])
+        features = predict.features_of(member.references["vectorize"], choice)
+        stages = {} if features is None else feature_stages(features)
+        found |= {member_stage(place, stage): one for stage, one in stages.items()}
+    # What is gone was made for the member's own run; nothing is computed for the seconds that it took.
+    return {stage: one for stage, one in found.items() if (store.folder(one) / META).exists()}
 
 
 def row(cell: Cell, error: str | None = None) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from textbench.tasks.catalogue import ENSEMBLE
 from textbench.tasks.words import counted
 
 DIGITS = 12  # of a cell's key, in the record
+SEARCHED = " s of search"  # ends the word of `settings_of` that says how long settings were searched for
 KINDS = (DEFAULT, TUNED, ENSEMBLED) = ("default", "tuned", "ensembled")
 
 
@@ -86,11 +87,12 @@ class Summary:
 
     @property
     def label(self) -> str:
-        """The method, how many settings were tried if it was tuned, and what tells it from its other summaries.
+        """The method, how many settings or how long was tried if it was tuned, and what tells it from its others.
 
         What was fitted to labels, or stands on a pretrained model, is marked.
         """
-        words = [*([counted(self.trials, "trial")] if self.trials else []), *self.apart]
+        searched = [word for word in self.settings if word.endswith(SEARCHED) and word not in self.apart]
+        words = [*([counted(self.trials, "trial")] if self.trials else searched), *self.apart]
         name = with_marks(self.method, uses_labels=self.uses_labels)
         return f"{name} ({', '.join(words)})" if words else name
 
@@ -99,7 +101,8 @@ class Summary:
         """Whether settings were left as they are, searched for, or several methods decide together: one of KINDS."""
         if self.method.startswith(f"{ENSEMBLE}("):
             return ENSEMBLED
-        return TUNED if self.trials else DEFAULT
+        is_searched = any(word.endswith(SEARCHED) for word in self.settings)
+        return TUNED if self.trials or is_searched else DEFAULT
 
     def holds(self, row: Mapping[str, Any]) -> bool:
         """Tell whether a row is one of those that are summarised here."""
@@ -186,13 +189,13 @@ def _group(row: Mapping[str, Any]) -> Group:
 def settings_of(row: Mapping[str, Any]) -> tuple[str, ...]:
     """Return in words what was asked for beside data set, protocol, method and trials: runs that differ in it differ.
 
-    The probe, the paper, then a token rule and ways to tune that are not the protocol's. Rows of MLflow and of a run
-    just made say no more than the first two.
+    The probe, the paper, then a token rule and ways to tune that are not the protocol's. Rows of MLflow that were made
+    elsewhere, and of a run just made, say no more than the first two.
     """
     request = row.get("request") or {}
     words = [row.get("probe"), row.get("paper"), request.get("rule") and f"rule {request['rule']}"]
     words += [f"{name} {value}" for name, value in sorted((request.get("validation") or {}).items())]
-    words += [request.get("search_seconds") and f"{request['search_seconds']:g} s of search"]
+    words += [request.get("search_seconds") and f"{request['search_seconds']:g}{SEARCHED}"]
     return tuple(word for word in words if word)
 
 
