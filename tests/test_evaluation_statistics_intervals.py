@@ -61,6 +61,15 @@ def test_over_documents_it_is_what_the_bootstrap_finds(metric: str) -> None:
     assert documents_half_width(tally) == pytest.approx((high - low) / 2, rel=0.06)
 
 
+def test_over_documents_blocks_of_columns_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(2)
+    target, predicted = rng.integers(12, size=(2, 400))
+    tally = label_tally("macro_f1", target, predicted)
+    whole = documents_half_width(tally)
+    monkeypatch.setattr("textbench.evaluation.statistics.intervals.BLOCK", 5)
+    assert documents_half_width(tally) == whole > 0
+
+
 def test_over_documents_of_several_labels_and_without_doubt() -> None:
     rng = np.random.default_rng(1)
     true = rng.random((1500, 6)) < 0.3

@@ -14,6 +14,7 @@ from textbench.evaluation.statistics.significance import (
     difference,
     holm,
     mcnemar_exact,
+    paired_difference,
 )
 from textbench.evaluation.statistics.sufficient_statistics import (
     SufficientStatistics,
@@ -144,6 +145,28 @@ def test_p_and_interval_say_the_same() -> None:
         found = difference(shift, draws)
         if abs(found.p - 0.05) > 0.002:
             assert (found.p < 0.05) == (found.low > 0 or found.high < 0)
+
+
+@pytest.mark.parametrize(("n", "apart"), [(1, 1), (3, 3), (12, 4), (140, 4), (2000, 4), (2000, 5)])
+def test_few_documents_that_tell_two_methods_apart_prove_no_more_than_mcnemar(n: int, apart: int) -> None:
+    """One-sided cases, where the bootstrap draws no document that speaks for the other method."""
+    first, second = answers(n - apart, apart, 0, 0)
+    tallies = [mean_tally(first), mean_tally(second)]
+    draws = bootstrap(tallies) @ [1, -1]
+    exact = mcnemar_exact(first, second).p
+    found = paired_difference(*tallies, draws)
+    assert found.p == pytest.approx(exact) and difference(found.value, draws).p < 0.05 < exact
+    assert paired_difference(*tallies[::-1], -draws).p == found.p
+
+
+def test_many_documents_that_differ_leave_the_bootstrap_its_p() -> None:
+    first, second = answers(700, 130, 100, 70)
+    tallies = [mean_tally(first), mean_tally(second)]
+    draws = bootstrap(tallies) @ [1, -1]
+    assert paired_difference(*tallies, draws) == difference(tallies[0].value - tallies[1].value, draws)
+    assert paired_difference(tallies[0], tallies[0], 0 * draws).p == 1
+    wide = SufficientStatistics(np.ones((1000, 3)), lambda sums: sums[:, 0] / sums[:, 1])
+    assert paired_difference(wide, tallies[0], draws).p == difference(wide.value - tallies[0].value, draws).p
 
 
 def test_p_goes_on_where_no_draw_is_on_the_other_side() -> None:

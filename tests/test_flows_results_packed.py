@@ -81,7 +81,7 @@ def test_no_text_and_no_path_leaves_the_machine(lines: list[packed.Line]) -> Non
     ],
 )
 def test_a_path_is_cut_to_its_last_name(text: str, left: str) -> None:
-    assert packed._without_folders(text) == left
+    assert packed.without_folders(text) == left
 
 
 CHANGES = {
@@ -107,6 +107,95 @@ def test_a_line_that_does_not_fit_its_key_is_refused(
     with pytest.raises(InputError, match=said) as caught:
         packed.read(path)
     assert "\n" not in str(caught.value) and str(caught.value).isprintable()
+
+
+def test_a_method_whose_name_holds_anothers_is_not_taken_for_it(
+    lines: list[packed.Line], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The line is of nb."""
+    monkeypatch.setattr(packed, "_checksum", lambda lines: "same")
+    packed.write(tmp_path / "board.parquet", [lines[0] | {"method": "nb-svm"}])
+    with pytest.raises(InputError, match="its recipe is of the method 'nb'"):
+        packed.read(tmp_path / "board.parquet")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"method": "tfidf"}, "method majority, not tfidf"),
+        ({"dataset": "r52"}, "dataset r8, not r52"),
+        ({"protocol": "transductive"}, "protocol honest, not transductive"),
+        ({"trials": 3}, "trials 0, not 3"),
+        ({"seeds": [1], "request": vars(Request(["r8"], ["majority"], [0]))}, "seeds [0], not [1]"),
+    ],
+)
+def test_what_a_line_asks_for_is_what_it_says_it_is_of(change: dict[str, Any], said: str) -> None:
+    line = packed.blank() | {
+        "kind": packed.MEAN, "dataset": "r8", "protocol": "honest", "method": "majority", "trials": 0, "seeds": [0],
+        "metrics": {"accuracy": 0.5}, "command": "textbench run -d r8 -m majority",
+    }  # fmt: skip
+    (found,) = verification.verify([line | change])
+    assert not found.is_same and found.said == f"what it asks for is {said}"
+
+
+def test_nobody_elses_board_has_a_file_read_here(tmp_path: Path) -> None:
+    method = tmp_path / "evil.py"
+    method.write_text("raise SystemExit(9)")
+    line = packed.blank() | {
+        "kind": packed.MEAN, "dataset": "r8", "protocol": "honest", "method": "tfidf", "trials": 0, "seeds": [0],
+        "metrics": {"accuracy": 0.5}, "command": "textbench run -d r8 -m tfidf",
+    }  # fmt: skip
+    for request in (
+        Request(["r8"], [str(method)]),
+        Request([], ["tfidf"], own={"path": str(tmp_path / "own.csv")}),
+    ):
+        (found,) = verification.verify([line | {"request": vars(request)}])
+        assert (
+            not found.is_same and "asks for a file, which is not read for somebody else's board" in found.said
+        )
+
+
+def test_of_one_seed_the_newest_run_is_packed_and_counts(home: Path, lines: list[packed.Line]) -> None:
+    (row,) = Index(home).rows()
+    older = row | {"created": row["created"] - 1, "metrics": dict.fromkeys(row["metrics"], 0.0)}
+    assert [line["metrics"] for line in packed.cells(home, [older, row])] == [row["metrics"]]
+    twice = [lines[0], lines[0] | {"metrics": older["metrics"], "created": "1901-01-01", "cells": ["f" * 64]}]
+    (summary,) = board_page.summaries(twice)
+    assert summary.n_seeds == 1 and summary.mean["accuracy"] == row["metrics"]["accuracy"]
+    apart = board_page.summaries(
+        [lines[0] | {"settings": ["rule words"]}, lines[0] | {"settings": ["n_folds 10"]}]
+    )
+    assert [one.n_seeds for one in apart] == [1, 1]
+
+
+def test_a_damaged_board_hides_no_other_and_can_be_forgotten(
+    lines: list[packed.Line],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    home = tmp_path / "home"
+    for name, which in (("a.parquet", lines), ("b.parquet", [lines[0] | {"seconds": 1.0}])):
+        packed.write(tmp_path / name, which)
+        elsewhere.add(home, str(tmp_path / name))
+    damaged = (
+        home / elsewhere.FOLDER / f"{elsewhere.add(home, str(tmp_path / 'a.parquet')).sha256[:12]}.parquet"
+    )
+    damaged.write_bytes(damaged.read_bytes()[:100])
+    found, reasons = elsewhere.boards(home)
+    assert [board.name.split(" ")[0] for board in found] == ["b.parquet"]
+    assert len(reasons) == 1 and "damaged" in reasons[0] and "results forget" in reasons[0]
+    elsewhere.add(home, str(tmp_path / "a.parquet"))  # adding the good file again mends it
+    assert len(elsewhere.boards(home)[0]) == 2
+    damaged.write_bytes(b"")
+    monkeypatch.setenv("TEXTBENCH_HOME", str(home))
+    leaderboard(None, None, None, None, "table", False, None, False)
+    printed = capsys.readouterr()
+    assert "From elsewhere: b.parquet" in printed.out and "not shown" in printed.err
+    assert elsewhere.forget(home, "a.parquet").name.startswith("a.parquet")
+    damaged.with_suffix(".json").write_text("{}")  # of which nothing is known but its file's name
+    assert elsewhere.forget(home, damaged.stem).sha256 == damaged.stem
+    assert not elsewhere.boards(home)[1]
 
 
 def test_predictions_from_a_file_travel_without_their_recipe(home: Path, tmp_path: Path) -> None:
@@ -164,13 +253,13 @@ def test_an_added_board_stands_apart_and_what_was_run_here_counts_as_own(
     packed.write(path, lines)
     for _ in range(2):
         added = elsewhere.add(tmp_path / "home", str(path))
-    assert [board.name for board in elsewhere.boards(tmp_path / "home")] == [
+    assert [board.name for board in elsewhere.boards(tmp_path / "home")[0]] == [
         f"theirs.parquet ({added.sha256[:8]})"
     ]
     assert elsewhere.without_own(added.lines, []) == lines
     assert elsewhere.without_own(added.lines, [{"key": lines[0]["cells"][0]}]) == []
     elsewhere.forget(tmp_path / "home", "theirs.parquet")
-    assert elsewhere.boards(tmp_path / "home") == []
+    assert elsewhere.boards(tmp_path / "home") == ([], [])
     with pytest.raises(InputError, match="there are: none"):
         elsewhere.forget(tmp_path / "home", "theirs.parquet")
 

@@ -18,7 +18,7 @@ from tests.test_tasks_retrieve import collection
 from textbench.evaluation.metrics.ranked_retrieval import MEASURES, read_run
 from textbench.flows.cli import app
 from textbench.flows.plan.request import RetrievalRequest
-from textbench.flows.results.ranking_tables import HEADINGS, render
+from textbench.flows.results.ranking_tables import HEADINGS, ranking_tables, render
 from textbench.flows.results.rankings import compare, plan, result_row, row
 from textbench.tasks import InputError
 from textbench.tasks.storage.store import Store
@@ -330,6 +330,66 @@ def test_the_table_names_the_policy_and_what_was_left_out(
     assert f"{100 * rows[0]['metrics']['map']:.1f}" in printed
     assert "own-documents lm seed 0: ran over its time limit" in printed
     assert HEADINGS.keys() == MEASURES.keys()
+
+
+def test_means_are_of_the_seeds_that_every_ranker_finished(tmp_path: Path) -> None:
+    cells, store = computed(tmp_path, ["bm25", "lm"], [0, 1])
+    rows = [result_row(cell, store) for cell in cells]
+    assert "seeds" not in ranking_tables(cells, rows, [], store)[0].note
+    lost = [place for place, cell in enumerate(cells) if (cell.method, cell.seed) == ("lm", 1)]
+    rows[lost[0]] = row(cells[lost[0]], "ran over its time limit")
+    for place, cell in enumerate(cells):
+        if cell.seed == 1 and place not in lost:  # a figure that would be seen in a mean
+            rows[place] = rows[place] | {"metrics": dict.fromkeys(rows[place]["metrics"], 0.0)}
+    (table,) = ranking_tables(cells, rows, [], store)
+    assert table.note.endswith("Of the seeds that all finished: 0.")
+    first = {
+        cell.method: row["metrics"]["map"] for cell, row in zip(cells, rows, strict=True) if not cell.seed
+    }
+    shown = {line[0].text: line[1].value for line in table.rows}
+    assert shown == pytest.approx(first)
+
+
+def test_p_is_against_the_best_ranker_that_was_run_here(tmp_path: Path) -> None:
+    cells, store = computed(tmp_path, ["bm25", "lm"], [0])
+    rows = [result_row(cell, store) for cell in cells]
+    outside = [{"collection": "own-documents", "ranker": "theirs", "measures": dict.fromkeys(MEASURES, 1.0)}]
+    (table,) = ranking_tables(cells, rows, outside, store)
+    best = max(zip(cells, rows, strict=True), key=lambda one: one[1]["metrics"]["map"])[0].method
+    assert f"of MAP against {best}, with Holm" in table.note
+    place = [name for name, _ in table.headings].index("p")
+    p = {line[0].text: line[place].text for line in table.rows}
+    assert p["theirs"] == p[best] == "" and p[({"bm25", "lm"} - {best}).pop()]
+
+
+def test_the_report_keeps_rankings_of_other_folds_and_rules_apart(tmp_path: Path) -> None:
+    from textbench.flows.report import search
+
+    home = tmp_path / "home"
+    store = Store(home / "store", isolated=False)
+    (home / "retrieval").mkdir(parents=True)
+    asked = [
+        {"n_folds": 2, "trials": 2},
+        {"n_folds": 3, "trials": 2},
+        {"trials": 0, "rule": "words"},
+        {"trials": 0},
+    ]
+    files = own(named(tmp_path / "docs"))
+    ranker = "lm+lsi(n_components=4)"
+    for number, options in enumerate(asked):
+        cell = plan(RetrievalRequest([], [ranker], own=files, **options))[0]
+        metrics = store.open(cell.references["evaluate"]).json("metrics")
+        record = {"metrics": metrics, "created": float(number), "run_id": None, "params": cell.settings}
+        (home / "retrieval" / f"{cell.key}.json").write_text(json.dumps(record))
+    runs = search.runs(home)
+    labels = [f"{ranker} (2 folds)", f"{ranker} (3 folds)", f"{ranker} (rule words)"]
+    rule = plan(RetrievalRequest([], [ranker], own=files))[0].settings["rule"]
+    assert sorted(run["label"] for run in runs) == sorted([*labels, f"{ranker} (rule {rule})"])
+    (table,) = search.tables(runs)
+    assert len(table.rows) == 4
+    commands = [line[-2].text for line in search.made(runs).rows]
+    assert all(f"--method '{ranker}' " in command for command in commands)
+    assert sum("--rule words" in command for command in commands) == 1
 
 
 @pytest.mark.parametrize("width", [40, 80])

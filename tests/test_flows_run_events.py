@@ -44,6 +44,17 @@ def test_a_new_best_mean_is_a_record_and_repeating_it_is_none() -> None:
     assert events.records(before, [*before, other]) == []
 
 
+def test_points_of_curves_and_accuracy_of_several_labels_break_no_record() -> None:
+    few = row("tfidf", 0, 0.6, created=2.0, request={"labels": {"budget": 50, "draw": 0}})
+    before = [row("tfidf", 0, 0.95), few]
+    assert events.records(before, [*before, row("lsi", 0, 0.8)]) == []
+    several = [
+        row(method, 0, accuracy, metrics={"accuracy": accuracy, "micro_f1": micro, "micro_f1_zero": 0.5})
+        for method, accuracy, micro in (("a", 0.4, 0.9), ("c", 0.5, 0.5))
+    ]
+    assert events.records(several[:1], several) == []
+
+
 def test_a_failed_cell_is_sent_as_it_fails(sent: Sent) -> None:
     log, handler = logging.getLogger("textbench.run.of_this_test"), events.Failures()
     log.addHandler(handler)

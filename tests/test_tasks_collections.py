@@ -231,6 +231,41 @@ def test_own_judgments_between_smart_and_trec_go_by_the_documents_named(tmp_path
     assert _user.load(own).judgments == [Judgment("1", "2", 0), Judgment("1", "1", 2), Judgment("1", "99", 1)]
 
 
+@pytest.mark.parametrize(
+    ("documents", "queries", "qrels", "kept"),
+    [
+        ('{"id": "d", "text": "t"}', '{"id": "%02d", "text": "q"}', "%02d 0 d 1", ["01", "02", "10"]),
+        ('{"id": "%03d", "text": "t"}', '{"id": "%d", "text": "q"}', "%d %03d 1", ["1", "2", "10"]),
+        (".I %d\n.W\nt", ".I %d\n.W\nq", "%d 0 %03d 1", ["1", "2", "10"]),
+    ],
+    ids=["queries of JSON Lines, TREC", "documents of JSON Lines, three columns", "SMART, TREC"],
+)
+def test_zeros_that_a_number_begins_with_lose_no_judgment(
+    tmp_path: Path, documents: str, queries: str, qrels: str, kept: list[str]
+) -> None:
+    def lines(text: str) -> bytes:
+        every = (text % ((i,) * text.count("%")) for i in (1, 2, 10))
+        return "".join(f"{line}\n" for line in dict.fromkeys(every)).encode()
+
+    found = _user.load(own_files(tmp_path, lines(documents), lines(queries), lines(qrels)))
+    assert [one.query for one in found.judgments] == found.query_ids == kept
+    assert {one.document for one in found.judgments} == set(found.document_ids)
+
+
+def test_a_judged_name_that_several_may_be_stays() -> None:
+    judged = [Judgment("1", "7", 1), Judgment("02", "007", 1)]
+    named = _user._as_named(judged, ["01", "001", "2"], ["7", "07"])
+    assert named == [Judgment("1", "7", 1), Judgment("2", "007", 1)]
+
+
+def test_a_text_of_json_lines_may_hold_other_ends_of_lines(tmp_path: Path) -> None:
+    text = "one\u2028two\u0085three"
+    line = json.dumps({"id": 1, "text": text}, ensure_ascii=False).encode()
+    own = own_files(tmp_path, line + b"\r\n", line, b"1 0 1 1\n")
+    found = _user.load(own)
+    assert found.documents == found.queries == [text]
+
+
 def test_a_table_of_judgments_is_known_by_its_header(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="qrels, line 2: it needs relevance or score, got qid, docid"):
         _user.load(own_files(tmp_path, SMART_DOCUMENTS, SMART_QUERIES, b"qid\tdocid\trel\n1\t1\t1\n"))

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from textbench.evaluation.statistics.sufficient_statistics import SufficientStatistics
 
 
+BLOCK = 256  # columns of a tally at a time, which bounds the memory of their steps
+
+
 def mean_interval(values: Sequence[float], level: float = 0.95) -> tuple[float, float]:
     """Student's t interval of a mean: (mean, half width), mean +- half width covering at the level given.
 
@@ -49,8 +52,11 @@ def documents_half_width(tally: "SufficientStatistics", level: float = 0.95) -> 
     if n < 2:
         return math.nan
     sums = tally.columns.sum(axis=0, dtype=float)
-    steps = np.diag(1e-4 * sums)  # where a sum is 0 every document adds 0, and its slope does not matter
-    rise = tally.statistic(sums + steps) - tally.statistic(sums - steps)
+    rise = np.empty_like(sums)  # where a sum is 0 every document adds 0, and its slope does not matter
+    for start in range(0, len(sums), BLOCK):
+        own = slice(start, start + BLOCK)
+        steps = 1e-4 * sums * np.eye(len(sums[own]), len(sums), start)
+        rise[own] = tally.statistic(sums + steps) - tally.statistic(sums - steps)
     slopes = np.divide(rise, 2e-4 * sums, out=np.zeros_like(sums), where=sums != 0)
     influence = (tally.columns - sums / n) @ slopes
     return float(stdtrit(n - 1, (1 + level) / 2) * math.sqrt(n / (n - 1) * float(influence @ influence)))

@@ -62,6 +62,8 @@ def claims(
     chosen = choose(claim, paper)
     if trials < 0:
         raise InputError(f"--trials must be at least 0, got {trials}")
+    if trials and not run:
+        raise InputError("--trials is of claims that are computed: add --run")
     use_data_dir(data_dir)
     home = home_folder()
     entries = ledger(home, chosen)

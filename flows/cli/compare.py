@@ -110,6 +110,8 @@ def entrants(
     if runs:
         if methods or len(datasets or ()) > 1:
             raise InputError("compare either runs, or methods on data sets (-d and -m), not both")
+        if seeds is not None:
+            raise InputError("--seeds is of methods (-d and -m): a run has its own seed")
         dataset = datasets[0] if datasets else None
         return runs_by_name(home, [take_run(home, name, dataset, protocol)["key"] for name in runs])
     if not datasets or not methods:

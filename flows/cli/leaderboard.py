@@ -192,7 +192,10 @@ def _print_elsewhere(
         return
     from textbench.flows.report import board_page
 
-    for board in elsewhere.boards(home):
+    boards, damaged = elsewhere.boards(home)
+    for reason in damaged:
+        print(f"textbench: not shown: {reason}", file=sys.stderr)
+    for board in boards:
         lines = [
             line
             for line in elsewhere.without_own(board.lines, rows)

@@ -4,6 +4,7 @@ A request holds texts, as JSON or as plain text; its answer is JSON with the bit
 be answered has a status of 4xx and a line that says why. Nothing of a request is kept.
 """
 
+import io
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -42,7 +43,10 @@ def texts_of(body: bytes, content_type: str) -> list[str]:
         text = body.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise Refused(400, f"the request is not UTF-8 (byte {error.start:,})") from error
-    found = text.splitlines() if kind == "text/plain" else _listed(text)
+    plain = (
+        line.removesuffix("\n") for line in io.StringIO(text, newline=None)
+    )  # as `transform` reads a file
+    found = list(plain) if kind == "text/plain" else _listed(text)
     if not found:
         raise Refused(400, f"there is no text in the request; send {ACCEPTED}")
     if len(found) > MOST_TEXTS:

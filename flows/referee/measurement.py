@@ -23,7 +23,7 @@ from textbench.evaluation.claims.verdicts import Comparison
 from textbench.evaluation.claims.yardstick import allowance
 from textbench.evaluation.metrics.multilabel import is_of_several_labels
 from textbench.evaluation.statistics.intervals import mean_interval
-from textbench.evaluation.statistics.significance import Difference, bootstrap, difference
+from textbench.evaluation.statistics.significance import Difference, bootstrap, difference, paired_difference
 from textbench.evaluation.statistics.sufficient_statistics import SufficientStatistics, class_tally, mean_of
 from textbench.flows.plan import papers
 from textbench.flows.plan.corpora import newest
@@ -200,7 +200,7 @@ class FaithfulRuns:
         if not all(both):
             return None
         first, second = (mean_of(self._rates(claim, rows)) for rows in both)
-        return difference(first.value - second.value, bootstrap([first, second]) @ [1, -1])
+        return paired_difference(first, second, bootstrap([first, second]) @ [1, -1])
 
     def _rates(self, claim: Claim, rows: Sequence[Row]) -> list[SufficientStatistics]:
         assert claim.class_rate is not None

@@ -10,7 +10,7 @@ from textbench.flows.report.chapters import Chapter, Section
 from textbench.flows.report.page import rendered
 from textbench.flows.report.recorded import of_packed
 from textbench.flows.results import packed
-from textbench.flows.results.summary import Summary, summarise
+from textbench.flows.results.summary import Summary, latest, summarise
 from textbench.flows.tables.table import Datum, Table, code, slug
 from textbench.tasks import InputError, catalogue
 from textbench.tasks.storage.files import whole
@@ -28,8 +28,11 @@ def summaries(lines: Iterable[packed.Line]) -> list[Summary]:
     for line in lines:
         if line["documents_sha256"]:
             contents.setdefault(line["dataset"], set()).add(line["documents_sha256"])
-    cells = [_row(line, contents) for line in lines if line["kind"] == packed.CELL]
-    return [of_packed(line) for line in lines if line["kind"] == packed.MEAN] + summarise(cells)
+    in_time = sorted(
+        (line for line in lines if line["kind"] == packed.CELL), key=lambda line: line["created"]
+    )
+    cells = [_row(line, contents) | {"created": place} for place, line in enumerate(in_time)]
+    return [of_packed(line) for line in lines if line["kind"] == packed.MEAN] + summarise(latest(cells))
 
 
 def _row(line: packed.Line, contents: dict[str, set[str]]) -> dict[str, Any]:
@@ -46,6 +49,7 @@ def _row(line: packed.Line, contents: dict[str, set[str]]) -> dict[str, Any]:
         "peak_mb",
         "uses_labels",
         "metrics",
+        "settings",
     )
     return {one: line[one] for one in copied} | {
         "dataset": name, "paper": line["paper"] or None, "seed": line["seeds"][0], "seconds": line["stage_seconds"],

@@ -7,6 +7,7 @@ from textbench.flows.report.boards import Board
 from textbench.flows.results.comparison import Ranking
 from textbench.flows.results.method_names import explained, in_groups
 from textbench.flows.results.metric_names import KNOWN
+from textbench.flows.results.summary import mean_over
 from textbench.flows.tables.table import LOCAL, Datum, Table
 
 FEWEST = 3  # methods in common from which on data sets are ranked over
@@ -45,9 +46,13 @@ def _in_common(boards: Sequence[Board]) -> tuple[list[Board], list[str]]:
 
 
 def _scores(board: Board, methods: Sequence[str]) -> list[float]:
+    """Return the methods' means, of the seeds that all of them ran, of which more is better."""
     sign = 1 if KNOWN[board.metric].higher_is_better else -1
-    means = {summary.label: summary.mean[board.metric] for summary in board.summaries}
-    return [sign * means[method] for method in methods]
+    own = {summary.label: summary for summary in board.summaries}
+    ran = [{*own[method].by_seed.get(board.metric, ())} for method in methods]
+    if seeds := sorted(set.intersection(*ran)):
+        return [sign * mean_over(own[method], board.metric, seeds) for method in methods]
+    return [sign * own[method].mean[board.metric] for method in methods]
 
 
 def rank_table(protocol: str, ranks: Ranking) -> Table:

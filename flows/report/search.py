@@ -41,8 +41,9 @@ def runs(home: Path) -> list[dict[str, Any]]:
                 "judgments": params["judgments"], "measures": record["metrics"], "created": record["created"],
                 "key": path.stem, "run_id": record["run_id"], "libraries": recipe["libraries"],
                 "n_folds": params["n_folds"], "sha256": corpus.get("sha256", {}),
+                "rule": (record.get("params") or {}).get("rule", ""),
             })  # fmt: skip
-    return _newest(_told_apart(found))
+    return _labelled(_newest(_told_apart(found)))
 
 
 def _told_apart(found: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
@@ -60,10 +61,31 @@ def _told_apart(found: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
 
 def _newest(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     places = {
-        (run["collection"], run["ranker"], run["seed"], run["trials"], run["judgments"]): run
+        (*_place(run), run["seed"], *_asked(run)): run
         for run in sorted(found, key=lambda run: run["created"])
     }
     return list(places.values())
+
+
+def _place(run: Run) -> tuple[str, str, int, str]:
+    return run["collection"], run["ranker"], run["trials"], run["judgments"]
+
+
+def _asked(run: Run) -> tuple[str, ...]:
+    """Return in words what else was asked for: the token rule, and where something was tuned the folds."""
+    words = [f"rule {run['rule']}" if run["rule"] else "", f"{run['n_folds']} folds" if run["trials"] else ""]
+    return tuple(filter(None, words))
+
+
+def _labelled(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Give each run a `label`: its ranker with its marks, and where others of it were asked for otherwise, how."""
+    shared: dict[tuple[str, str, int, str], set[str]] = {}
+    for run in found:
+        shared.setdefault(_place(run), {*_asked(run)}).intersection_update(_asked(run))
+    for run in found:
+        apart = ", ".join(word for word in _asked(run) if word not in shared[_place(run)])
+        run["label"] = marked_ranker(run["ranker"]) + (f" ({apart})" if apart else "")
+    return list(found)
 
 
 Members = Mapping[tuple[str, int], Sequence[Run]]
@@ -74,7 +96,7 @@ def _groups(found: Sequence[Run]) -> dict[tuple[str, str], Members]:
     groups: dict[tuple[str, str], dict[tuple[str, int], list[Run]]] = {}
     for run in found:
         members = groups.setdefault((run["collection"], run["judgments"]), {})
-        members.setdefault((run["ranker"], run["trials"]), []).append(run)
+        members.setdefault((run["label"], run["trials"]), []).append(run)
     return dict(groups)
 
 
@@ -108,7 +130,7 @@ def _table(collection: str, judgments: str, members: Members) -> Table:
     lines.sort(key=lambda line: -line[3]["map"][0])
     rows = [
         [
-            Datum(marked_ranker(ranker), mark="best" if place == 0 else "", is_strong=place == 0),
+            Datum(ranker, mark="best" if place == 0 else "", is_strong=place == 0),
             Datum(f"{trials} settings" if trials else "as published", trials),
             number(means["map"][0], scale=100),
             number(means["map"][1], scale=100),
@@ -144,9 +166,10 @@ def made(found: Sequence[Mapping[str, Any]]) -> Table:
         protocol = f"honest, {trials} settings in {run['n_folds']} folds" if trials else "nothing tuned"
         options = [
             *_source(run),
-            f"--method {run['ranker']}",
+            f"--method {shlex.quote(run['ranker'])}",
             f"--judgments {run['judgments']}",
         ]
+        options += [f"--rule {run['rule']}"] if run["rule"] else []
         options += [f"--trials {trials}", f"--folds {run['n_folds']}", f"--seeds {run['seed'] + 1}"]
         rows.append([
             Datum(run["collection"]), Datum(run["ranker"]), Datum(protocol), Datum(str(run["seed"]), run["seed"]),

@@ -19,9 +19,9 @@ from textbench.evaluation.statistics.significance import (
     McNemar,
     average_ranks,
     bootstrap,
-    difference,
     holm,
     mcnemar_exact,
+    paired_difference,
 )
 from textbench.flows.plan.corpora import choose_datasets, choose_methods
 from textbench.flows.results.index import Index
@@ -205,7 +205,7 @@ def pairs(
     draws = dict(zip(tallies, bootstrap(list(tallies.values())).T, strict=True))
     found = []
     for first, second in combinations(tables, 2):
-        gap = difference(tallies[first].value - tallies[second].value, draws[first] - draws[second])
+        gap = paired_difference(tallies[first], tallies[second], draws[first] - draws[second])
         right = [is_right(tables[name][0]) for name in (first, second)]
         found.append((first, second, gap, mcnemar_exact(*right)))
     p_values = holm([gap.p for _, _, gap, _ in found])

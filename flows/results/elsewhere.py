@@ -65,7 +65,7 @@ def _kept(folder: Path, path: Path, origin: str, lines: list[packed.Line]) -> Ad
     sha256 = sha256_of(path)
     place = folder / f"{sha256[:DIGITS]}.parquet"
     about = place.with_suffix(".json")
-    if not place.exists() or not about.exists():
+    if not place.exists() or not about.exists() or sha256_of(place) != sha256:
         with whole(place) as part:
             part.write_bytes(path.read_bytes())
         day = time.strftime("%Y-%m-%d", time.gmtime())
@@ -74,34 +74,51 @@ def _kept(folder: Path, path: Path, origin: str, lines: list[packed.Line]) -> Ad
     return Added(sha256, known["origin"], known["added"], lines)
 
 
-def boards(home: Path) -> list[Added]:
-    """Return the boards that were added to a results folder, by the day and their sha256."""
-    found = []
-    for about in sorted((home / FOLDER).glob("*.json")):
-        known = read_json(about)
-        found.append(
-            Added(
-                known["sha256"], known["origin"], known["added"], packed.read(about.with_suffix(".parquet"))
+def boards(home: Path) -> tuple[list[Added], list[str]]:
+    """Return the boards that were added to a results folder, by the day and their sha256, and why others are not read.
+
+    One that is damaged keeps none of the others from being read.
+    """
+    found, damaged = [], []
+    for board in _known(home):
+        try:
+            found.append(board._replace(lines=packed.read(_place(home, board))))
+        except InputError as error:
+            damaged.append(
+                f"{error}; add it again, or take it away with: textbench results forget {board.sha256[:DIGITS]}"
             )
-        )
+    return found, damaged
+
+
+def _known(home: Path) -> list[Added]:
+    """Return the boards that were added, without their lines."""
+    told = [(about.stem, read_json(about)) for about in sorted((home / FOLDER).glob("*.json"))]
+    found = [
+        Added(about.get("sha256", stem), about.get("origin", stem), about.get("added", ""), [])
+        for stem, about in told
+    ]
     return sorted(found, key=lambda board: (board.added, board.sha256))
 
 
+def _place(home: Path, board: Added) -> Path:
+    return home / FOLDER / f"{board.sha256[:DIGITS]}.parquet"
+
+
 def forget(home: Path, name: str) -> Added:
-    """Take an added board away, by its file's name or the beginning of its sha256, and return it.
+    """Take an added board away, by its file's name or the beginning of its sha256, and return it without its lines.
 
     Raises InputError for another name.
     """
-    known = boards(home)
+    known = _known(home)
     meant = [b for b in known if name == b.name or name == b.name.split(" (")[0] or b.sha256.startswith(name)]
     if len(meant) != 1:
         names = ", ".join(board.name for board in known) or "none"
         raise InputError(
             f"{name!r} is {'more than one' if meant else 'no'} board that was added; there are: {names}"
         )
-    place = home / FOLDER / f"{meant[0].sha256[:DIGITS]}.json"
-    place.unlink()
-    place.with_suffix(".parquet").unlink()
+    place = _place(home, meant[0])
+    place.with_suffix(".json").unlink()
+    place.unlink(missing_ok=True)
     return meant[0]
 
 

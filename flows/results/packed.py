@@ -23,7 +23,7 @@ from textbench.flows.plan.base_cell import NEAR, member_stage
 from textbench.flows.plan.request import Request
 from textbench.flows.results.metric_names import KNOWN
 from textbench.flows.results.runs import command_of, is_whole
-from textbench.flows.results.summary import settings_of
+from textbench.flows.results.summary import latest, settings_of
 from textbench.tasks import InputError, catalogue, ensemble
 from textbench.tasks.storage.definitions import PROJECT
 from textbench.tasks.storage.files import META, Damaged, read_json, read_meta, whole
@@ -225,9 +225,17 @@ def _wrong_key(line: Line) -> str:
     for name, value in wanted.items():
         if name in asked and asked[name] != value:
             return f"its recipe has {name} {asked[name]!r}, the line {value!r}"
-    if asked.get("method") in catalogue.methods() and asked["method"] not in line["method"]:
+    if asked.get("method") in catalogue.methods() and asked["method"] != _name_of(line["method"]):
         return f"its recipe is of the method {asked['method']!r}"
     return ""
+
+
+def _name_of(method: str) -> str:
+    """Return a method's name without its settings; what is written in no known way is its own name."""
+    try:
+        return catalogue.parse_method(method)[0]
+    except InputError:
+        return method
 
 
 def own_recipe(reference: Reference) -> dict[str, Any]:
@@ -244,11 +252,12 @@ def own_key(recipe: Mapping[str, Any]) -> str:
 
 
 def cells(home: Path, rows: Iterable[Mapping[str, Any]], *, with_paths: bool = False) -> list[Line]:
-    """Return finished rows of the index as lines, in the order of what they are of.
+    """Return finished rows of the index as lines, in the order of what they are of; of one seed the newest.
 
     What asks for the user's own documents and methods is left out, unless `with_paths`: it names files.
     """
-    lines = [_cell(home, row, with_paths) for row in rows if is_whole(row) and row["metrics"]]
+    whole_ones = latest(row for row in rows if is_whole(row) and row["metrics"])
+    lines = [_cell(home, row, with_paths) for row in whole_ones]
     return sorted(
         lines, key=lambda line: [line[n] for n in ("dataset", "protocol", "method", "trials", "seeds")]
     )
@@ -256,23 +265,23 @@ def cells(home: Path, rows: Iterable[Mapping[str, Any]], *, with_paths: bool = F
 
 def _cell(home: Path, row: Mapping[str, Any], with_paths: bool) -> Line:
     request = row["request"]
-    is_private = not with_paths and _names_a_path(request)
+    is_private = not with_paths and names_a_path(request)
     stages = _stages(home, row["key"])
     recipes = {stage: own_recipe(reference) for stage, reference in stages.items()}
     # What names a file of the user's stays here; its key tells it from others.
-    kept = {stage: recipe for stage, recipe in recipes.items() if not _names_a_path(recipe)}
+    kept = {stage: recipe for stage, recipe in recipes.items() if not names_a_path(recipe)}
     hidden = sorted(own_key(recipe) for stage, recipe in recipes.items() if stage not in kept)
     libraries = {name: found for recipe in recipes.values() for name, found in recipe["libraries"].items()}
     halves, corpus = row.get("documents_95") or {}, row.get("corpus") or {}
     return blank() | {
         "kind": CELL, "dataset": row.get("named", row["dataset"]), "protocol": row["protocol"],
         "documents_sha256": corpus.get("documents_sha256", ""), "paper": row.get("paper") or "",
-        "method": _without_folders(row["method"]), "probe": row.get("probe") or "", "trials": int(row["trials"]),
+        "method": without_folders(row["method"]), "probe": row.get("probe") or "", "trials": int(row["trials"]),
         "settings": list(settings_of(row)), "seeds": [row["seed"]], "metrics": dict(row["metrics"]),
         "half_widths": halves, "over": dict.fromkeys(halves, "documents"),
         "seconds": math.fsum(row["seconds"].values()) if row["seconds"] else None,
         "stage_seconds": dict(row["seconds"]), "peak_mb": row["peak_mb"],
-        "params": {n: _without_folders(v) if isinstance(v, str) else v for n, v in row["params"].items()},
+        "params": {n: without_folders(v) if isinstance(v, str) else v for n, v in row["params"].items()},
         "on_border": list(row["on_border"]), "uses_labels": bool(row.get("uses_labels")), "cells": [row["key"]],
         "request": {} if is_private else dict(request),
         "command": "" if is_private else command_of(Request(**request)),
@@ -338,15 +347,15 @@ def _data_sha256(home: Path, stages: Mapping[str, Reference]) -> str:
     )
 
 
-def _names_a_path(value: Any) -> bool:
+def names_a_path(value: Any) -> bool:
     """Tell whether a request or a recipe names a file of the user's, or holds what was said of one."""
     if isinstance(value, Mapping):
-        return bool(value.get("own")) or any(map(_names_a_path, value.values()))
+        return bool(value.get("own")) or any(map(names_a_path, value.values()))
     if isinstance(value, list | tuple):
-        return any(map(_names_a_path, value))
+        return any(map(names_a_path, value))
     return isinstance(value, str) and FOLDERS.search(value) is not None
 
 
-def _without_folders(text: str) -> str:
+def without_folders(text: str) -> str:
     """Return a text with the paths in it cut to their last names."""
     return FOLDERS.sub(lambda found: found[1], text)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from textbench.evaluation.statistics.rank_intervals import better, rank_intervals, tie_groups
-from textbench.evaluation.statistics.significance import bootstrap, difference
+from textbench.evaluation.statistics.significance import bootstrap, paired_difference
 from textbench.flows.results.metric_names import KNOWN
 from textbench.flows.results.predictions import corpus_key, predictions, tally
 from textbench.flows.results.summary import Summary, columns, in_common, summarise, tables
@@ -70,7 +70,7 @@ def paired(
         draws = bootstrap(tallies) if len(own) > 1 else None
         for i, j in combinations(range(len(own)), 2):
             assert draws is not None
-            gap = difference(tallies[i].value - tallies[j].value, draws[:, i] - draws[:, j])
+            gap = paired_difference(tallies[i], tallies[j], draws[:, i] - draws[:, j])
             overall = own[i].mean[metric] - own[j].mean[metric]
             found[own[i].label, own[j].label] = gap.p if gap.value * overall > 0 else 1.0
     return found
@@ -107,7 +107,13 @@ def with_ranks(
     place = {summary.label: number for number, summary in enumerate(table)}
     known = {(place[first], place[second]): p for (first, second), p in p_values.items()}
     known = {(min(pair), max(pair)): p for pair, p in known.items()}
-    told = better(means, halves, is_rising=KNOWN[metric].higher_is_better, paired=known)
+    told = better(
+        means,
+        halves,
+        degrees=[_degrees(summary, metric) for summary in table],
+        is_rising=KNOWN[metric].higher_is_better,
+        paired=known,
+    )
     ranks, letters = rank_intervals(told, halves), tie_groups(told, halves)
     n = sum(rank is not None for rank in ranks)
     n_paired = sum(not math.isnan(halves[i] + halves[j]) for i, j in known)
@@ -116,6 +122,13 @@ def with_ranks(
         replace(summary, rank=rank, ties=letter, ranked_by=how)
         for summary, rank, letter in zip(table, ranks, letters, strict=True)
     ]
+
+
+def _degrees(summary: Summary, metric: str) -> float:
+    """Return the degrees of freedom behind a half-width: one less than its seeds, without end over documents."""
+    if summary.over.get(metric) == "documents":
+        return math.inf
+    return max(1, len(summary.by_seed.get(metric, ())) or summary.n_seeds) - 1 or math.inf
 
 
 def note(table: Sequence[Summary]) -> str:

@@ -91,6 +91,11 @@ def tally(tables: Sequence["pyarrow.Table"], metric: str) -> SufficientStatistic
         raise InputError(
             f"{metric} is not kept per document and has no paired test; choose from {', '.join(testable(several))}"
         )
+    if not all(_is_kept(table, metric) for table in tables):
+        raise InputError(
+            f"{metric} was not computed per document of all these runs: classifiers, ensembles and files of "
+            "predictions have none; choose another metric"
+        )
     column = (MEANS_SEVERAL if several else MEANS).get(metric)
     if column or (metric in ("accuracy", "micro_f1") and not several):
         values = [numbers(table[column]) if column else is_right(table) for table in tables]

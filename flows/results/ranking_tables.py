@@ -85,10 +85,31 @@ def ranking_tables(cells: Sequence[RankingCell], rows: Rows, outside: Rows, stor
         done = [(cell, row) for cell, row in own if row["error"] is None]
         table = of_texts(name, ("ranker",), [])
         if done:
-            table = _table([cell for cell, _ in done], [row for _, row in done], outside, store)
+            shared, said = _of_shared_seeds(done)
+            table = _table([cell for cell, _ in shared], [row for _, row in shared], outside, store)
+            table = replace(table, note=" ".join(filter(None, (table.note, said))))
         failures = [f"{cell.label}: {row['error']}" for cell, row in own if row["error"]]
         tables.append(replace(table, failures=failures))
     return tables
+
+
+def _of_shared_seeds(
+    done: Sequence[tuple[RankingCell, Mapping[str, Any]]],
+) -> tuple[Sequence[tuple[RankingCell, Mapping[str, Any]]], str]:
+    """Return the cells of the seeds that every ranker finished, and a sentence on it where others did not.
+
+    Means are compared over the same seeds; where there is none in common all are left, and the sentence says so.
+    """
+    ran: dict[str, set[int]] = {}
+    for cell, _ in done:
+        ran.setdefault(cell.method, set()).add(cell.seed)
+    shared, every = set.intersection(*ran.values()), set.union(*ran.values())
+    if shared == every:
+        return done, ""
+    if not shared:
+        return done, "Means are of other seeds each, for no seed was finished by all."
+    listed = ", ".join(map(str, sorted(shared)))
+    return [one for one in done if one[0].seed in shared], f"Of the seeds that all finished: {listed}."
 
 
 def render(cells: Sequence[RankingCell], rows: Rows, outside: Rows, store: Store) -> None:
@@ -106,14 +127,17 @@ def render(cells: Sequence[RankingCell], rows: Rows, outside: Rows, store: Store
 def _table(cells: Sequence[RankingCell], rows: Rows, outside: Rows, store: Store) -> Table:
     """Return the rankers of a collection, best first, with the paired tests against the best."""
     lines, tests = _lines(cells, rows, outside), compare(cells, store)
+    tested = {cell.method for cell in cells}
+    first = next(ranker for ranker, *_ in lines if ranker in tested)
     headings = [("ranker", "ranker"), *HEADINGS.items(), *([("p", "p")] if tests else []), ("seconds", "s")]
     table = []
-    for place, (ranker, means, seconds) in enumerate(lines):
+    for ranker, means, seconds in lines:
         figures = [Datum(f"{100 * means[name]:.1f}", means[name]) for name in HEADINGS]
-        p = [Datum(_p(lines[0][0], ranker, tests, place))] if tests else []
+        p = [Datum(_p(first, ranker, tests))] if tests else []
         table.append([_name(marked_ranker(ranker)), *figures, *p, Datum(seconds)])
+    best = "the first" if first == lines[0][0] else first
     note = (
-        f"p: paired randomisation test of MAP against the first, with Holm's correction over "
+        f"p: paired randomisation test of MAP against {best}, with Holm's correction over "
         f"{counted(len(tests), 'pair')}; {SIGNIFICANT} below {LEVEL}."
     )
     right = [name for name, _ in headings[1:]]
@@ -175,9 +199,7 @@ def _title(cells: Sequence[RankingCell], store: Store) -> str:
     return f"{name}, {cell.protocol}: {n_queries} queries, {POLICY[cell.settings['judgments']]}; {how}{apart}"
 
 
-def _p(best: str, ranker: str, tests: Rows, place: int) -> str:
-    if place == 0:
-        return ""
+def _p(best: str, ranker: str, tests: Rows) -> str:
     pair = {best, ranker}
     p = next((test["p_holm"] for test in tests if {test["better"], test["worse"]} == pair), None)
     return "" if p is None else f"{p:.3f}{SIGNIFICANT if p < LEVEL else ' '}"

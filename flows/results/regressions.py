@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 from textbench.evaluation.cores import n_cores
 from textbench.evaluation.metrics.multilabel import is_of_several_labels
 from textbench.evaluation.statistics.intervals import mean_interval
-from textbench.evaluation.statistics.significance import bootstrap, difference, holm, mcnemar_exact
+from textbench.evaluation.statistics.significance import bootstrap, holm, mcnemar_exact, paired_difference
 from textbench.evaluation.statistics.slower import above_p
 from textbench.flows.plan.cell import Cell
 from textbench.flows.plan.request import Request
@@ -260,7 +260,7 @@ def _change(
         return Change(*name, metric, None, None, note="the test documents have changed")
     before, after = (tally(of_night, metric) for of_night in tables)
     draws = bootstrap([before, after])
-    gap = difference(after.value - before.value, draws[:, 1] - draws[:, 0])
+    gap = paired_difference(after, before, draws[:, 1] - draws[:, 0])
     exact = mcnemar_exact(is_right(tables[0][0]), is_right(tables[1][0]))
     change = Change(*name, metric, before.value, after.value, gap.low, gap.high, gap.p, exact.p)
     return Change(

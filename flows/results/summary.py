@@ -190,8 +190,10 @@ def settings_of(row: Mapping[str, Any]) -> tuple[str, ...]:
     """Return in words what was asked for beside data set, protocol, method and trials: runs that differ in it differ.
 
     The probe, the paper, then a token rule and ways to tune that are not the protocol's. Rows of MLflow that were made
-    elsewhere, and of a run just made, say no more than the first two.
+    elsewhere, and of a run just made, say no more than the first two. Rows of a packed board say it as `settings`.
     """
+    if "settings" in row:
+        return tuple(row["settings"])
     request = row.get("request") or {}
     words = [row.get("probe"), row.get("paper"), request.get("rule") and f"rule {request['rule']}"]
     words += [f"{name} {value}" for name, value in sorted((request.get("validation") or {}).items())]

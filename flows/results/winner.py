@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from textbench.evaluation.statistics.significance import bootstrap, difference, holm
+from textbench.evaluation.statistics.significance import bootstrap, holm, paired_difference
 from textbench.evaluation.statistics.sufficient_statistics import SufficientStatistics
 from textbench.flows.results.index import Index
 from textbench.flows.results.metric_names import KNOWN, heading, places, scale
@@ -103,7 +103,9 @@ def standing(home: Path, rows: Rows, table: Sequence[Summary], metric: str) -> S
             reasons.setdefault(str(error), []).append(other.label)
             continue
         draws = bootstrap([first, second])
-        gap = difference(sign * (first.value - second.value), sign * (draws[:, 0] - draws[:, 1]))
+        if sign < 0:
+            first, second, draws = second, first, draws[:, ::-1]
+        gap = paired_difference(first, second, draws[:, 0] - draws[:, 1])
         found[other.label] = gap.p if gap.value > 0 and gap.high > 0 else 1.0
     corrected = dict(zip(found, holm(list(found.values())), strict=True))
     untested = [f"Not tested: {', '.join(labels)} ({reason})." for reason, labels in reasons.items()]

@@ -11,12 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from textbench.evaluation.metrics.multilabel import is_of_several_labels
 from textbench.flows.results.index import Index
 from textbench.flows.results.regressions import Change
+from textbench.flows.results.runs import is_whole
 from textbench.flows.results.summary import latest, settings_of
 
 FAILED, REGRESSED, RECORD = "textbench.cell.failed", "textbench.regressed", "textbench.record"
-RANKED_BY = ("accuracy", "micro_f1")
 Row = Mapping[str, Any]
 
 log = logging.getLogger("textbench")
@@ -69,7 +70,7 @@ def records(before: Iterable[Row], after: Iterable[Row]) -> list[tuple[str, str,
     """Return who is best now where another was, or its own mean was lower: (data set, method, what about it).
 
     Means over seeds, of one data set's documents under one protocol; where nothing was finished, nothing is beaten.
-    Methods are told apart by their trials and settings.
+    Methods are told apart by their trials and settings; points of label-budget curves are no rivals.
     """
     then, found = _best(before), []
     for place, (name, mean, n_seeds) in _best(after).items():
@@ -85,9 +86,9 @@ def records(before: Iterable[Row], after: Iterable[Row]) -> list[tuple[str, str,
 def _best(rows: Iterable[Row]) -> dict[tuple[str, str, str, str], tuple[tuple[Any, ...], float, int]]:
     """Return the best method, its mean and seeds, by data set, its documents, protocol and metric."""
     values: dict[tuple[str, str, str, str], dict[tuple[Any, ...], list[float]]] = {}
-    for row in latest(rows):
-        metric = next((name for name in RANKED_BY if name in row["metrics"]), None)
-        if metric is None or row.get("error"):
+    for row in latest(row for row in rows if is_whole(row)):
+        metric = "micro_f1" if is_of_several_labels(row["metrics"]) else "accuracy"
+        if metric not in row["metrics"]:
             continue
         place = (
             row["dataset"],

@@ -109,8 +109,12 @@ def from_command(command: str, seeds: Sequence[int]) -> Request:
 
 
 def _verify(line: packed.Line, store: Store, runner: Threads, own: Store | None) -> Verification:
-    title = packed.title(line)
-    cells = plan(request_of(line))
+    title, request = packed.title(line), request_of(line)
+    if own is None and packed.names_a_path(vars(request)):
+        raise InputError("it asks for a file, which is not read for somebody else's board")
+    cells = plan(request)
+    if wrong := _other_cells(line, cells):
+        return Verification(title, False, f"what it asks for is {wrong}")
     failed: dict[str, str] = {}
 
     def finish(cell: Cell, error: str | None) -> None:
@@ -134,6 +138,20 @@ def _verify(line: packed.Line, store: Store, runner: Threads, own: Store | None)
     what = f"what is stored of {stage} is damaged ({damaged})" if damaged else f"{stage} differs"
     said = f"{what}; {metrics or 'the metrics are the same to the bit'}{_although(other)}"
     return Verification(title, False, said, stage)
+
+
+def _other_cells(line: packed.Line, cells: Sequence[Cell]) -> str:
+    """Say how the cells that a line asks for are not those it says it is of; "" where they are."""
+    said = {name: line[name] for name in ("dataset", "protocol", "method", "trials")} | {
+        "seeds": sorted(line["seeds"])
+    }
+    for cell in cells:
+        asked = {"dataset": cell.dataset, "protocol": cell.protocol, "trials": cell.trials}
+        asked |= {"method": packed.without_folders(cell.method), "seeds": sorted(one.seed for one in cells)}
+        for name, value in said.items():
+            if asked[name] != value:
+                return f"{name} {asked[name]}, not {value}"
+    return ""
 
 
 def _although(other: str) -> str:

@@ -85,6 +85,7 @@ def load(own: OwnCollection) -> Collection:
     if is_numbered:
         notes.append("The judgments number the queries by position.")
     query_ids, queries = _named("query", lambda: _queries(own, kind, is_numbered=is_numbered))
+    judged = _as_named(judged, query_ids, document_ids)
     return Collection(
         document_ids=document_ids,
         documents=documents,
@@ -95,6 +96,25 @@ def load(own: OwnCollection) -> Collection:
         notes=" ".join(notes),
         graded=kind != "smart",
     )
+
+
+def _as_named(
+    judged: Sequence[Judgment], query_ids: Sequence[str], document_ids: Sequence[str]
+) -> list[Judgment]:
+    """Return judgments by the names that queries and documents have: `1` may be `01` there, if no other is.
+
+    Kinds of files differ in whether they keep the zeros that a number begins with.
+    """
+    query, document = _spelling(query_ids), _spelling(document_ids)
+    return [one._replace(query=query(one.query), document=document(one.document)) for one in judged]
+
+
+def _spelling(names: Sequence[str]) -> Callable[[str], str]:
+    """Return what spells a name as one of these: a name of theirs stays, and so does what several of them may be."""
+    known, plain = set(names), [_smart.plain(name) for name in names]
+    counts = Counter(plain)
+    spelled = {short: name for short, name in zip(plain, names, strict=True) if counts[short] == 1}
+    return lambda name: name if name in known else spelled.get(_smart.plain(name), name)
 
 
 def _named(what: str, read: Callable[[], Iterator[Record]]) -> tuple[list[str], list[str]]:

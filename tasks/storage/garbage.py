@@ -29,13 +29,17 @@ READERS = ".readers.lock"  # in a store: held by runs, together, while features 
 def artifacts(root: Path, stages: str = "*") -> Iterator[tuple[str, Path, int]]:
     """Yield (stage, folder, bytes) of every artifact under `root`, or of those of `stages`, a pattern.
 
-    Of a file that n artifacts share each has an nth.
+    Of a file that n artifacts share each has an nth. What another process removes meanwhile is passed over.
     """
     for stage in sorted(
         path for path in root.glob(stages) if path.is_dir() and path.name not in ("tmp", ASIDE)
     ):
         for folder in sorted(path for path in stage.iterdir() if path.is_dir()):
-            yield stage.name, folder, sum(map(_own_size, folder.iterdir()))
+            try:
+                size = sum(map(_own_size, folder.iterdir()))
+            except FileNotFoundError:
+                continue
+            yield stage.name, folder, size
 
 
 def chunks(root: Path) -> list[Path]:

@@ -16,8 +16,8 @@ from textbench.evaluation.statistics.significance import (
     bootstrap,
     detectable_by_bootstrap,
     detectable_difference,
-    difference,
     holm,
+    paired_difference,
     paired_t,
 )
 from textbench.evaluation.statistics.sufficient_statistics import SufficientStatistics, mean_tally
@@ -130,7 +130,7 @@ def _long(name: str) -> str:
 
 def _bootstrapped(better: SufficientStatistics, worse: SufficientStatistics) -> Tested:
     draws = bootstrap([better, worse]) @ [1, -1]
-    found = difference(better.value - worse.value, draws)
+    found = paired_difference(better, worse, draws)
     return found.value, found.p, partial(detectable_by_bootstrap, draws)
 
 
