@@ -40,7 +40,7 @@ def better(
     means_, halves = np.asarray(means, dtype=float), np.asarray(half_widths, dtype=float)
     rows, columns = np.triu_indices(len(means_), 1)
     distance = means_[rows] - means_[columns]
-    independent = welch(distance, halves, np.full(len(halves), np.inf) if degrees is None else degrees)
+    independent = welch(distance, halves, degrees or [math.inf] * len(halves))
     known = ~np.isnan(independent)
     p = [
         tested.get((int(row), int(column)), float(own))

@@ -135,10 +135,10 @@ def difference(value: float, draws: np.ndarray, level: float = 0.95) -> Differen
     """
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
     fewest, error = min(np.sum(draws <= 1e-12), np.sum(draws >= -1e-12)), float(np.std(draws))
-    p = 2 * (1 + fewest) / (1 + len(draws))
+    p = float(2 * (1 + fewest) / (1 + len(draws)))
     if fewest == 0 and error > 1e-12:
         p = min(p, math.erfc(abs(value) / error / math.sqrt(2)))
-    return Difference(float(value), float(low), float(high), min(1.0, float(p)))
+    return Difference(float(value), float(low), float(high), min(1.0, p))
 
 
 def paired_difference(

@@ -49,7 +49,7 @@ def result_row(cell: Cell, store: Store) -> dict[str, Any]:
 
 def _features_of_members(cell: Cell, store: Store) -> dict[str, Reference]:
     """Return the stages that made the features which the members of an ensemble chose, of what is still known of."""
-    found = {}
+    found: dict[str, Reference] = {}
     for place, member in enumerate(members(cell), start=1):
         choice = store.open(member.references["tune"])
         features = predict.features_of(member.references["vectorize"], choice)
