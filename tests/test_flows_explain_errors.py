@@ -24,6 +24,19 @@ SECOND = [0, 0, 2, 2, 1, 2, 2, 1]
 WORDS = ["alder", "birch", "cedar", "elder", "hazel", "holly", "larch", "maple", "rowan", "willow"]
 
 
+def _duplicates() -> tuple[list[str], list[str], list[str]]:
+    """Return documents of two classes: test document 0 is a training document, with the other label."""
+    pairs = [(a, b) for a in WORDS for b in WORDS if a < b]
+    texts = [f"{('wheat harvest', 'oil tanker')[n % 2]} {a}{b} <b>&" for n, (a, b) in enumerate(pairs)]
+    labels = [("grain", "ship")[n % 2] for n in range(len(pairs))]
+    parts = ["train"] * len(pairs) + ["test"] * 4
+    texts += [texts[6], "oil tanker oak", "wheat harvest oak", "harvest tanker tanker"]
+    return texts, [*labels, "ship", "ship", "grain", "grain"], parts
+
+
+DUPLICATES = _duplicates()
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Two runs on the same documents, one on others and one of several labels, as rows; `home` is their folder."""
@@ -108,15 +121,9 @@ def test_methods_of_one_name_are_told_apart(made: dict[str, Any]) -> None:
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Runs on documents of two classes: test document 0 is a training document, with the other label."""
-    pairs = [(a, b) for a in WORDS for b in WORDS if a < b]
-    texts = [f"{('wheat harvest', 'oil tanker')[n % 2]} {a}{b} <b>&" for n, (a, b) in enumerate(pairs)]
-    labels = [("grain", "ship")[n % 2] for n in range(len(pairs))]
-    parts = ["train"] * len(pairs) + ["test"] * 4
-    texts += [texts[6], "oil tanker oak", "wheat harvest oak", "harvest tanker tanker"]
-    labels += ["ship", "ship", "grain", "grain"]
+    """Runs on DUPLICATES."""
     home = tmp_path_factory.mktemp("real")
-    return tb.run((texts, labels, parts), ["tfidf", "majority"], home=home, trials=0, progress=False)
+    return tb.run(DUPLICATES, ["tfidf", "majority"], home=home, trials=0, progress=False)
 
 
 def test_near_duplicates_terms_and_texts(results: Any) -> None:
@@ -128,6 +135,16 @@ def test_near_duplicates_terms_and_texts(results: Any) -> None:
     assert {"wheat", "harvest"} <= {*rows.loc[0, "terms of tfidf"].split(", ")}
     assert "tanker" in rows.loc[3, "terms of tfidf"]
     assert [*rows["terms of majority"]] == [""] * len(rows)
+
+
+def test_methods_that_read_texts_alone_have_no_nearest_by_terms(results: Any, tmp_path: Path) -> None:
+    """What has counts beside them gives it."""
+    alone = tb.run(DUPLICATES, "hashing", home=tmp_path, trials=0, progress=False)
+    assert tb.errors(alone, only="wrong").found.near(np.array([0])) is None
+    tb.run(DUPLICATES, "tfidf", home=tmp_path, trials=0, progress=False)
+    both = tb.errors("hashing", "tfidf", dataset="data", home=tmp_path).found
+    ((cosine, nearest),) = both.near(np.array([0])) or []
+    assert (cosine, nearest) == (pytest.approx(1.0), 6)
 
 
 def test_the_nearest_is_that_of_a_dense_computation(results: Any) -> None:

@@ -1,6 +1,7 @@
 """Methods as scikit-learn estimators: they give what the stages of a run give, and are searched in a pipeline."""
 
 import inspect
+import math
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +149,15 @@ REFUSED = {
     "texts must be strings, got null at position 1": lambda: method("lsi").fit(["a", None]),
     "this method uses labels: fit it with y": lambda: method("chi2").fit(["one two", "two three"]),
     "labels must be one a text, or an indicator": lambda: method("nb").fit(["one two"], 3),
+    "an indicator has two columns or more of 0 and 1, got 1 with 1, 2": lambda: method("nb").fit(
+        ["one two", "two", "one"], [[0], [1], [2]]
+    ),
+    "an indicator has two columns or more of 0 and 1, got 2 with 1, 3": lambda: method("nb").fit(
+        ["one two", "two"], np.array([[1, 0], [0, 3]])
+    ),
+    "every text needs a label, got none at position 1": lambda: method("nb").fit(
+        ["one", "two"], ["a", math.nan]
+    ),
 }
 
 

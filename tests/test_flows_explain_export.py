@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 import zipfile
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,8 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+from textbench.featurizers._encoders.endpoint import NoAnswer
+from textbench.featurizers._encoders.places import NoModel
 from textbench.flows.explain.export import MANIFEST, Model
 from textbench.flows.plan.cell import plan
 from textbench.flows.plan.request import Request
@@ -193,6 +195,64 @@ def test_a_model_of_a_method_that_is_not_ours_says_so(
     Model(dict(model.manifest) | {"method": method}, model.arrays).save(tmp_path / "x.npz")
     with pytest.raises(InputError, match=message):
         Model.load(tmp_path / "x.npz").features(["a"])
+
+
+def test_no_file_is_run_because_a_part_of_a_model_names_it(files: dict[str, Path], tmp_path: Path) -> None:
+    ran = tmp_path / "ran"
+    (tmp_path / "evil.py").write_text(f"open({str(ran)!r}, 'w')")
+    model = Model.load(files["tfidf"])
+    parts = {"parts": {"first": str(tmp_path / "evil.py"), "second": "tfidf"}, "joined": {}}
+    Model(dict(model.manifest) | parts, model.arrays).save(tmp_path / "x.npz")
+    with pytest.raises(InputError, match=r"a method of its maker's, .*evil\.py, is not read"):
+        Model.load(tmp_path / "x.npz").predict(["a"])
+    assert not ran.exists()
+
+
+def test_a_model_of_a_file_sends_texts_only_where_the_caller_says(
+    files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, sent = "http://127.0.0.1:9/v1", []
+    monkeypatch.setattr(
+        "textbench.featurizers.api.EndpointVectors._made", lambda _, texts: sent.append(texts)
+    )
+    model = Model.load(files["tfidf"])
+    learned = {
+        "url": url,
+        "key_env": "SECRET",
+        "model": "m",
+        "dimensions": None,
+        "prompt": None,
+        "normalize": True,
+    }
+    learned |= {"fingerprint_": "0" * 64, "n_dimensions_": 3}
+    Model(dict(model.manifest) | {"method": "api", "featurizer": learned}, model.arrays).save(
+        tmp_path / "x.npz"
+    )
+    foreign = Model.load(tmp_path / "x.npz")
+    for endpoint in (None, "http://127.0.0.1:8/v1"):
+        with pytest.raises(
+            InputError, match=rf"sends texts to {url}, with what is in \$SECRET; .* --endpoint {url}"
+        ):
+            replace(foreign, endpoint=endpoint).features(["a"])
+    assert not sent
+    monkeypatch.setenv("TEXTBENCH_ENDPOINT", url)
+    with pytest.raises(TypeError):  # nothing was made of the texts, which were sent
+        Model.load(tmp_path / "x.npz").features(["a"])
+    assert sent == [["a"]]
+
+
+@pytest.mark.parametrize("fault", [NoModel("the encoder is not here"), NoAnswer("no answer\nat all")])
+def test_what_an_encoder_lacks_is_said_in_a_line(
+    fault: Exception, files: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise fault
+
+    model = Model.load(files["tfidf"])
+    monkeypatch.setattr(type(model._featurizer), "transform", refuse)
+    with pytest.raises(InputError) as caught:
+        model.predict(["a"])
+    assert str(caught.value) == " ".join(str(fault).split())
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:

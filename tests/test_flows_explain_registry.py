@@ -2,10 +2,13 @@
 
 import pickle
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from mlflow.exceptions import MlflowException
+from mlflow.protos.databricks_pb2 import INTERNAL_ERROR, INVALID_PARAMETER_VALUE, RESOURCE_DOES_NOT_EXIST
 
 from tests.made_model import made_model
 from tests.made_runs import one_label
@@ -28,7 +31,7 @@ def test_an_alias_changes_hands_by_a_paired_test_alone(tmp_path: Path) -> None:
         "champion: tfidf is better than nb (accuracy +33.33, p = 1.9e-09)",
     )
     is_better, said = registry.contest(tmp_path, runs["lsi"], runs["tfidf"])
-    assert not is_better and said.startswith("champion stays: p = 0.") and "+1.11" in said
+    assert not is_better and said.startswith("champion stays: p = 1 ") and "+1.11" in said
     assert not registry.contest(tmp_path, runs["tfidf"], runs["nb"])[0]
 
 
@@ -54,6 +57,33 @@ def own_tracking() -> Iterator[None]:
 
     mlflow.set_tracking_uri(None)
     mlflow.set_registry_uri(None)
+
+
+def test_a_server_that_fails_gives_the_alias_to_nobody(tmp_path: Path) -> None:
+    class Client:
+        def __init__(self, code: int) -> None:
+            self.code = code
+
+        def get_model_version_by_alias(self, *_: str) -> None:
+            raise MlflowException("no answer", self.code)
+
+    row = one_label(tmp_path, "20ng", "tfidf", TARGET, TARGET)
+    asked = (row, "r8", "champion", "2")
+    for code in (
+        RESOURCE_DOES_NOT_EXIST,
+        INVALID_PARAMETER_VALUE,
+    ):  # of a model and of an alias that is not there
+        assert registry._contest(tmp_path, cast("Any", Client(code)), *asked) == (True, "champion: the first")
+    with pytest.raises(InputError, match="version 2 of r8 is there, but MLflow does not say who"):
+        registry._contest(tmp_path, cast("Any", Client(INTERNAL_ERROR)), *asked)
+
+
+def test_a_method_of_ones_own_is_not_logged(tmp_path: Path) -> None:
+    row = one_label(tmp_path, "20ng", "tfidf", TARGET, TARGET) | {"run_id": "0" * 32}
+    model = made_model()
+    own = replace(model, manifest=dict(model.manifest) | {"method": "mine.py"})
+    with pytest.raises(InputError, match=r"mine\.py is a method of your own, and whoever loads the model"):
+        registry.register(tmp_path, row, own, "made")
 
 
 @pytest.mark.usefixtures("own_tracking")

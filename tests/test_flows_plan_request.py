@@ -2,6 +2,7 @@
 
 import inspect
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,6 +23,7 @@ from textbench.flows.plan.request import (
     fields_of,
 )
 from textbench.flows.results.runs import command_of
+from textbench.flows.run.workspace import home_folder
 from textbench.tasks import InputError
 
 # What a row of the index had asked for before anything could be added to it.
@@ -148,3 +150,21 @@ def test_curves_have_every_budget_of_every_draw() -> None:
     assert [(c.method, c.request.labels["budget"], c.request.labels["draw"]) for c in cells] == [
         (method, budget, draw) for draw in (0, 1) for budget in (40, 80) for method in ("tfidf", "nb")
     ]
+
+
+def test_folds_that_are_asked_for_take_the_place_of_a_papers_documents_held_out() -> None:
+    """And the other way round: one of both is what tuning reads."""
+
+    def validation(dataset: str, paper: str, **asked: Any) -> dict[str, Any]:
+        (cell,) = plan(Request([dataset], ["tfidf"], protocol="faithful", paper=paper, validation=asked))
+        return dict(cell.references["tune"].params["validation"])
+
+    assert validation("20ng-body", "drbm-2008")["held_out"] == 0.15
+    asked = validation("20ng-body", "drbm-2008", n_folds=5)
+    assert asked["n_folds"] == 5 and "held_out" not in asked
+
+
+def test_two_threads_find_the_results_folder_at_once(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        assert {*pool.map(lambda _: home_folder(tmp_path), range(400))} == {tmp_path.resolve()}
+    assert not [*tmp_path.iterdir()]

@@ -145,6 +145,10 @@ def test_up_again_starts_nothing_new(home: Path, found: dict[str, dict[str, Any]
     }
     _, errors = textbench("up", "--nightly", "off", home=home, code=2)
     assert "the worker already runs, with nightly 30 3 * * 1; textbench down stops it" in errors
+    _, errors = textbench("up", "--host", "0.0.0.0", home=home, code=2)
+    assert "--host 0.0.0.0: prefect already listens on 127.0.0.1; textbench down --all stops it" in errors
+    assert "lets other machines in" not in errors
+    assert "lets other machines in" not in textbench("up", "--host", "localhost", "--json", home=home)[1]
 
 
 def test_a_wrong_value_is_refused_by_the_server(found: dict[str, dict[str, Any]]) -> None:

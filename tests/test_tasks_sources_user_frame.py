@@ -37,6 +37,15 @@ def test_several_labels_a_document(tmp_path: Path) -> None:
     assert corpus.test_targets.toarray().tolist() == [[0, 0, 1], [0, 1, 0]]
 
 
+def test_arrays_and_sets_of_labels_are_lists(tmp_path: Path) -> None:
+    """As pandas reads lists from Parquet; sets have no order of their own."""
+    plain = keep(tmp_path, TEXTS, [["a", "b"], ["a"], ["c"], ["b"]])
+    assert keep(tmp_path, TEXTS, [np.array(one) for one in (["a", "b"], ["a"], ["c"], ["b"])]) == plain
+    assert keep(tmp_path, TEXTS, [{"b", "a"}, frozenset({"a"}), {"c"}, {"b"}]) == plain
+    ones = keep(tmp_path, TEXTS, [np.array([one]) for one in "aacb"])  # one label each is still a list
+    assert ones == keep(tmp_path, TEXTS, [[one] for one in "aacb"]) != keep(tmp_path, TEXTS, [*"aacb"])
+
+
 def test_the_same_documents_are_kept_once(tmp_path: Path) -> None:
     def lazily() -> Iterator[str]:
         yield from TEXTS

@@ -36,7 +36,8 @@ def forget() -> None:
     recipe._TRACES.clear()
     kept_traces._content.cache_clear()
     recipe._version.cache_clear()
-    recipe._versions.cache_clear()
+    recipe._installed.cache_clear()
+    recipe._worked_on.cache_clear()
 
 
 @pytest.fixture(autouse=True)
@@ -427,10 +428,30 @@ def test_libraries_are_named_with_their_versions(project: Path) -> None:
     assert libraries["numpy"] == np.__version__
 
 
+@pytest.mark.parametrize("is_package", [False, True])
+def test_a_module_that_is_worked_on_counts_by_its_files(
+    is_package: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has no version, or one that stays while it changes."""
+    place = tmp_path / "helper_of_a_test"
+    file = place / "inner.py" if is_package else place.with_suffix(".py")
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("FACTOR = 1")
+    if is_package:
+        (place / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    names = frozenset({"helper_of_a_test", "numpy"})
+    first = recipe.versions(names)
+    assert first["numpy"] == np.__version__ and first["helper_of_a_test"].startswith("sha256:")
+    assert recipe.versions(names) == first
+    file.write_text("FACTOR = 3")
+    assert recipe.versions(names)["helper_of_a_test"] != first["helper_of_a_test"]
+
+
 def test_the_projects_own_libraries_are_all_known() -> None:
     for stage in ("ingest", "audit", "vectorize", "featurize", "tune", "predict"):
         libraries = refer(f"textbench.tasks.{stage}:compute", {}).libraries
-        assert "unknown" not in libraries.values(), stage
+        assert not any(one == "unknown" or one.startswith("sha256:") for one in libraries.values()), stage
 
 
 def test_a_text_is_parsed_while_other_threads_parse(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,6 +96,18 @@ AllowUpload = Annotated[
 ]
 
 
+Endpoint = Annotated[
+    str | None,
+    typer.Option(
+        "--endpoint",
+        help="The address to which a model of the method api may send texts: the one that its file names.",
+        envvar="TEXTBENCH_ENDPOINT",
+        show_default=False,
+        rich_help_panel=RESOURCES,
+    ),
+]
+
+
 def takes(**readers: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command the options of functions in place of its parameters of these names, which get what they return.
 

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from textbench.flows.cli.options import AllowUpload, Endpoint
 from textbench.flows.cli.output import print_json
 from textbench.flows.cli.take import DataSet, OfProtocol, take_run
 from textbench.tasks import InputError
@@ -25,12 +26,14 @@ def serve(
             help="The Python file of the model's method, if that was not one of ours.", show_default=False
         ),
     ] = None,
+    allow_upload: AllowUpload = False,
+    endpoint: Endpoint = None,
     json: Annotated[bool, typer.Option("--json", help="Say where it is as one line of JSON.")] = False,
 ) -> None:
     """Answer HTTP requests with a model, on this machine alone, until Ctrl-C; nothing of a request is kept.
 
     POST /predict takes a JSON list of texts; the answer has a label, a margin and a value for each class of each text,
-    with the bits of `textbench transform`.
+    with the bits of `textbench transform` for as many texts.
 
     Example: textbench serve r8-tfidf.npz
     """
@@ -47,7 +50,7 @@ def serve(
     else:
         home = home_folder()
         loaded = Model.from_run(Run(home, take_run(home, model, dataset, protocol)))
-    loaded = replace(loaded, method_file=method)
+    loaded = replace(loaded, method_file=method, endpoint=endpoint)
     answered(loaded, [["a first text, so that no request waits for what it takes to load"]])
     run = loaded.manifest["run"]
     about = {"model": f"{run['dataset']} {loaded.manifest['method']} seed {run['seed']}"}

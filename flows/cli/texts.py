@@ -23,11 +23,18 @@ def texts(
         Path | None,
         typer.Option("-o", "--out", help="The file to write, .parquet or .csv.", show_default="NAME.parquet"),
     ] = None,
+    names: Annotated[
+        bool,
+        typer.Option(
+            "--names",
+            help="A column with the source's names too. They may tell the label, such as grain/1.txt.",
+        ),
+    ] = False,
     data_dir: DataDir = None,
 ) -> None:
     """Write ids and texts of every document, training documents first: to embed or to classify them elsewhere.
 
-    Columns: id (train-0, ..., test-0, ...), part, text, and name where the source has names. Labels stay here.
+    Columns: id (train-0, ..., test-0, ...), part and text. Labels stay here, and so do names unless --names asks.
 
     Example: textbench texts -d 20ng -o texts.parquet
     """
@@ -54,13 +61,13 @@ def texts(
     corpus = Store(home / "store").open(cells[0].references["ingest"])
     tables = []
     for part in PARTS:
-        ids, names = ids_of(corpus, part), read_ids(corpus, part)
+        ids, named = ids_of(corpus, part), read_ids(corpus, part) if names else None
         columns = {
             "id": ids,
             "part": [part] * len(ids),
             "text": corpus.table(part, ["text"])["text"].to_pylist(),
         }
-        tables.append(pyarrow.table(columns | ({} if names is None else {"name": names})))
+        tables.append(pyarrow.table(columns | ({} if named is None else {"name": named})))
     table = pyarrow.concat_tables(tables)
     with whole(path) as unfinished:
         if path.suffix.lower() == ".csv":

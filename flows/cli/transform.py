@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from textbench.flows.cli.options import AllowUpload
+from textbench.flows.cli.options import AllowUpload, Endpoint
 from textbench.flows.cli.output import check_file
 from textbench.flows.cli.voice import note, wrote
 from textbench.tasks import InputError
@@ -65,6 +65,7 @@ def transform(
         ),
     ] = None,
     allow_upload: AllowUpload = False,
+    endpoint: Endpoint = None,
     json: Annotated[bool, typer.Option("--json", help="JSON Lines instead of CSV.")] = False,
 ) -> None:
     """Label new texts with an exported model, or turn them into features; blank texts are left out.
@@ -89,7 +90,7 @@ def transform(
         )
     kinds = FEATURES if output == "features" else JSON_LINES if json else TABLES
     check_file("--out", out, kinds if out and (out.suffix or output == "features") else ())
-    model = replace(Model.load(file), method_file=method)
+    model = replace(Model.load(file), method_file=method, endpoint=endpoint)
     documents, n_blank = read_texts(texts or [STDIN], Reading(text_column, separator, encoding, whole))
     if n_blank:
         note(f"{n_blank} blank {'text' if n_blank == 1 else 'texts'} left out")

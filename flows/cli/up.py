@@ -10,6 +10,7 @@ import typer
 
 from textbench.flows.run.workspace import home_folder
 from textbench.flows.servers import ports, prefect_server, services
+from textbench.flows.servers.ports import HOST
 from textbench.flows.servers.service import START_SECONDS
 from textbench.flows.servers.services import NIGHTLY_CRON
 from textbench.tasks import InputError
@@ -27,11 +28,12 @@ def up(
         int | None, typer.Option(help="Port of MLflow's page.", show_default="5000 or the next free one")
     ] = None,
     host: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="Address to listen on; other than loopback lets other machines in, without a password."
+            help="Address to listen on; other than loopback lets other machines in, without a password.",
+            show_default=HOST,
         ),
-    ] = "127.0.0.1",
+    ] = None,
     nightly: Annotated[bool, typer.Option("--nightly", help="Run the flow nightly on a schedule.")] = False,
     cron: Annotated[
         str | None,
@@ -52,17 +54,19 @@ def up(
     home = home_folder()
     asked = _asked(nightly, cron)
     schedule = _schedule(asked)
-    if not ports.is_loopback(host):
-        typer.echo(
-            f"textbench: warning: --host {host} lets other machines in: whoever reaches the pages can read all "
-            "results and start runs here, without a password",
-            err=True,
-        )
     before = services.status(home)
     _require_same(before, port, mlflow_port, asked)
+    listening = _require_same_host(home, host)
+    for found_host in sorted({host or HOST, *listening}):
+        if not ports.is_loopback(found_host):
+            typer.echo(
+                f"textbench: warning: --host {found_host} lets other machines in: whoever reaches the pages can read "
+                "all results and start runs here, without a password",
+                err=True,
+            )
     held = nullcontext() if prefect_server.configured_api_url() else prefect_server.hold(home)
     with Console(stderr=True).status("starting Prefect, its worker, and MLflow's page"), held:
-        _start(home, before, host, port, mlflow_port, schedule)
+        _start(home, before, host or HOST, port, mlflow_port, schedule)
     found = services.status(home)
     if json:
         typer.echo(dumps(found))
@@ -116,6 +120,26 @@ def _require_same(found: Status, port: int | None, mlflow_port: int | None, nigh
         raise InputError(
             f"the worker runs for {worker['address']}, not for {address}; textbench down stops it"
         )
+
+
+def _require_same_host(home: Path, host: str | None) -> list[str]:
+    """Return what our running servers listen on. Raises InputError where another address is asked for."""
+    running = {
+        "prefect": prefect_server.supervised(prefect_server.folder(home)),
+        "mlflow": services.mlflow_page(home),
+    }
+    found = {name: service.running_state().get("host") for name, service in running.items()}
+    for name, listening in found.items():
+        if (
+            host
+            and listening
+            and host != listening
+            and not (ports.is_loopback(host) and ports.is_loopback(listening))
+        ):
+            raise InputError(
+                f"--host {host}: {name} already listens on {listening}; textbench down --all stops it"
+            )
+    return [listening for listening in found.values() if listening]
 
 
 def _start(

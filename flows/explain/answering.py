@@ -1,7 +1,7 @@
 """Requests to a model: what a body asks, and what is answered, whichever server brought it.
 
-A request holds texts, as JSON or as plain text; its answer is JSON with the bits of `textbench transform`. What cannot
-be answered has a status of 4xx and a line that says why. Nothing of a request is kept.
+A request holds texts, as JSON or as plain text; its answer is JSON with the bits of `textbench transform` for as many
+texts. What cannot be answered has a status of 4xx and a line that says why. Nothing of a request is kept.
 """
 
 import io
@@ -86,7 +86,9 @@ def rows_of(answers: "Answers") -> list[dict[str, Any]]:
 
 
 def answered(model: "Model", requests: Sequence[list[str]]) -> list[list[dict[str, Any]]]:
-    """Return the rows of several requests, computed at once: a text means the same alone and among others.
+    """Return the rows of several requests, computed at once.
+
+    A text means the same alone and among others: to the bit where features are sparse, else to rounding.
 
     Raises Refused where the model cannot read the texts.
     """

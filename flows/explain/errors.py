@@ -110,7 +110,9 @@ class ErrorList:
         """
         import numpy as np
 
-        vectors = next(filter(None, self._vectors), None)
+        # Methods that read texts alone keep no counts.
+        counted = (one for one in self._vectors if one and one.meta["recipe"]["params"]["rule"] is not None)
+        vectors = next(counted, None)
         if vectors is None:
             return None
         counts: list[csr_matrix] = [vectors.matrix(f"{part}_counts") for part in ("train", "test")]

@@ -21,7 +21,7 @@ from textbench.flows.plan import checks
 from textbench.flows.plan.cell import OWN_RULE
 from textbench.tasks import InputError, catalogue, token_topics, word_vectors
 from textbench.tasks.featurize import OF_OUTPUTS, PREFIX, TOPICS_PREFIX, own_params, params_of
-from textbench.tasks.sources.user_frame import checked_texts
+from textbench.tasks.sources.user_frame import checked_texts, is_missing
 from textbench.tasks.storage.store import THREADS
 from textbench.tasks.tokens import encode, token_rule, vectorize
 
@@ -205,12 +205,20 @@ def _targets(y: Any) -> "tuple[np.ndarray, np.ndarray | csr_matrix]":
     if y is None:
         raise InputError("this method uses labels: fit it with y")
     if issparse(y) or np.ndim(y) == 2:
-        indicator = csr_matrix(y, dtype=np.int8)
-        return np.arange(indicator.shape[1]), indicator
+        given = csr_matrix(y)
+        if given.shape[1] < 2 or not np.isin(given.data, (0, 1)).all():
+            raise InputError(
+                f"an indicator has two columns or more of 0 and 1, got {given.shape[1]} with "
+                f"{', '.join(map(str, np.unique(given.data)[:3]))}; labels of one class a text are a list"
+            )
+        return np.arange(given.shape[1]), given.astype(np.int8)
     if np.ndim(y) != 1:
         raise InputError(
             f"labels must be one a text, or an indicator (n_texts, n_labels), got {np.ndim(y)} dimensions"
         )
+    listed = list(y)
+    if missing := [place for place, label in enumerate(listed) if is_missing(label)]:
+        raise InputError(f"every text needs a label, got none at position {missing[0]}")
     classes, codes = np.unique(np.asarray(y), return_inverse=True)
     return classes, codes.astype(np.int64)
 

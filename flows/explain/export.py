@@ -4,12 +4,14 @@ The file is a zip of .npy arrays, `featurizer/<name>` and `probe/<name>`, and of
 the rest: the run the model comes from, token rule, vocabulary, class names, and the sha256 of each array.
 """
 
+import contextlib
 import hashlib
 import json
+import os
 import sys
 import zipfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 FORMAT = "textbench model"
 VERSION = 1
 MANIFEST = "manifest.json"
+ENDPOINT = "TEXTBENCH_ENDPOINT"
 THRESHOLDS = "tuned_thresholds"  # of a classifier; a probe keeps its own
 
 
@@ -61,6 +64,8 @@ class Model:
     manifest: Mapping[str, Any]
     arrays: "Mapping[str, np.ndarray]"
     method_file: str | None = None  # where the method is when it is a file of the user's own
+    endpoint: str | None = None  # the address to which a model of a file may send texts
+    is_of_file: bool = False
 
     @classmethod
     def from_run(cls, run: "Run", *, refit: bool = False) -> Self:
@@ -164,7 +169,7 @@ class Model:
         Raises InputError when there is no such file, it is another kind of file, or it is damaged.
         """
         try:
-            return cls._read(path)
+            return replace(cls._read(path), is_of_file=True, endpoint=os.environ.get(ENDPOINT))
         except OSError as error:
             raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
         except (zipfile.BadZipFile, ValueError, KeyError, TypeError, EOFError) as error:
@@ -297,9 +302,10 @@ class Model:
     def _members(self) -> "list[Model]":
         """The members of an ensemble, each a model of its own: it keeps its encoder and its fitted method."""
         return [
-            Model(
-                manifest,
-                {
+            replace(
+                self,
+                manifest=manifest,
+                arrays={
                     key.removeprefix(f"{name}/"): one
                     for key, one in self.arrays.items()
                     if key.startswith(f"{name}/")
@@ -308,9 +314,22 @@ class Model:
             for name, manifest in self.manifest["members"].items()
         ]
 
-    def _as_in_the_run(self) -> Any:
-        """Limit linear algebra to the run's threads: they decide in which order products are added up."""
-        return _pools(len(sys.modules)).limit(limits=self.manifest["threads"])
+    @contextlib.contextmanager
+    def _as_in_the_run(self) -> "Iterator[None]":
+        """Limit linear algebra to the run's threads: they decide in which order products are added up.
+
+        What an encoder lacks, or an endpoint does not answer, is said as an InputError.
+        """
+        with _pools(len(sys.modules)).limit(limits=self.manifest["threads"]):
+            try:
+                yield
+            except (ValueError, RuntimeError) as error:
+                from textbench.featurizers._encoders.endpoint import NoAnswer
+                from textbench.featurizers._encoders.places import NoModel
+
+                if isinstance(error, NoAnswer | NoModel):
+                    raise InputError(" ".join(str(error).split())) from error
+                raise
 
     def _documents(self, texts: Iterable[str], kind: str) -> Any:
         """Return texts as a method of this INPUT reads them."""
@@ -356,13 +375,23 @@ class Model:
         """The methods of a join, each as its module and fitted; none of another model."""
         found = {}
         for part, name in self.manifest.get("parts", {}).items():
+            if name.endswith(".py"):  # nobody's code is run because a model names it
+                raise InputError(f"a join with a method of its maker's, {name}, is not read")
             module = catalogue.method(name).load()
-            found[part] = (module, module.build().from_arrays(self._learned(part)))
+            found[part] = (module, self._allowed(module.build().from_arrays(self._learned(part))))
         return found
 
     @cached_property
     def _featurizer(self) -> Any:
-        return self._method.build().from_arrays(self._learned("featurizer"))
+        return self._allowed(self._method.build().from_arrays(self._learned("featurizer")))
+
+    def _allowed(self, fitted: Any) -> Any:
+        """Return a fitted method. Raises InputError for an endpoint that a file names and the caller does not."""
+        url, key = (getattr(fitted, name, None) for name in ("url", "key_env"))
+        if self.is_of_file and url is not None and url != self.endpoint:
+            also = f", with what is in ${key}" if key else ""
+            raise InputError(f"this model sends texts to {url}{also}; if that is meant, say --endpoint {url}")
+        return fitted
 
     @cached_property
     def _probe(self) -> Any:

@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 CODE = Path(__file__).with_name("mlflow_code.py")
 ALIAS = "champion"
 LEVEL = 0.05
+NONE_YET = (
+    "RESOURCE_DOES_NOT_EXIST",
+    "INVALID_PARAMETER_VALUE",
+)  # what MLflow says of a model, an alias that is not
 EXAMPLES = ("a text to label", "and another one")
 
 
@@ -64,6 +68,10 @@ def register(home: Path, row: Mapping[str, Any], model: Model, name: str, alias:
         raise InputError("nothing is tracked (tracking_uri is none), so there is no registry to write to")
     if not row.get("run_id"):
         raise InputError("MLflow does not hold this run; send it with: textbench send")
+    if str(own := model.manifest["method"]).endswith(".py"):
+        raise InputError(
+            f"{own} is a method of your own, and whoever loads the model from MLflow would not have it: export a file"
+        )
     tracker.prepare()
     client = tracker.client
     logged = _log(home, row, model, tracker, name)
@@ -71,7 +79,7 @@ def register(home: Path, row: Mapping[str, Any], model: Model, name: str, alias:
     version = client.create_model_version(
         name, f"models:/{logged}", run_id=row["run_id"], model_id=logged, tags={CELL_TAG: row["key"]}
     ).version
-    is_better, said = _contest(home, client, row, name, alias)
+    is_better, said = _contest(home, client, row, name, alias, version)
     if is_better:
         client.set_registered_model_alias(name, alias, version)
     return Registered(logged, name, str(version), f"models:/{name}@{alias}", is_better, said)
@@ -169,14 +177,19 @@ def _create(client: "MlflowClient", name: str) -> None:
 
 
 def _contest(
-    home: Path, client: "MlflowClient", row: Mapping[str, Any], name: str, alias: str
+    home: Path, client: "MlflowClient", row: Mapping[str, Any], name: str, alias: str, version: str
 ) -> tuple[bool, str]:
     """Tell whether a run takes the alias from the version that has it, and say why."""
     from mlflow.exceptions import MlflowException
 
     try:
         holder = client.get_model_version_by_alias(name, alias)
-    except MlflowException:
+    except MlflowException as error:
+        if error.error_code not in NONE_YET:  # a server that fails says nothing of who holds it
+            raise InputError(
+                f"version {version} of {name} is there, but MLflow does not say who has the alias {alias}: "
+                f"{' '.join(str(error).split())[:200]}"
+            ) from error
         return True, f"{alias}: the first"
     known = {one["key"]: one for one in Index(home).rows()}
     old = known.get((holder.tags or {}).get(CELL_TAG, ""))

@@ -29,6 +29,7 @@ from textbench.tasks.storage.recipe import Reference, at_one_time
 from textbench.tasks.storage.store import Store
 
 PROBE = "linear-svm"
+SPLITS = {"n_folds", "held_out"}  # ways to part training documents, of which one is asked for
 OWN_RULE = "words"  # the token rule of the user's own documents
 SCORES = "out_of_fold"  # the stage that ensembles are made of, which is part of what they took alone
 
@@ -193,7 +194,7 @@ def _terms(request: Request, dataset: str | None, method: _Method, own: Referenc
         rule=request.rule or terms.get("rule", entry.constant("RULE")),
         transductive=terms.get("transductive", request.protocol == "transductive"),
         probe=request.probe or terms.get("probe", PROBE),
-        validation=_validation(**_own_validation(request, terms, method)) | dict(request.validation),
+        validation=_asked_validation(request, terms, method),
         paper=paper,
     )
 
@@ -221,6 +222,14 @@ def _paper(request: Request, entry: catalogue.Entry, method: _Method) -> tuple[s
     own = method.entry.constant("PAPER")
     paper = request.paper or (own if own in known else next(iter(known)))
     return paper, catalogue.pick(f"protocol of a paper for {entry.name}", paper, known)
+
+
+def _asked_validation(request: Request, terms: Mapping[str, Any], method: _Method) -> dict[str, Any]:
+    """Return how is tuned: a protocol's way, and what was asked for instead. Folds and documents held out exclude."""
+    own = _validation(**_own_validation(request, terms, method))
+    if SPLITS & request.validation.keys():
+        own = {name: value for name, value in own.items() if name not in SPLITS}
+    return own | dict(request.validation)
 
 
 def _own_validation(request: Request, terms: Mapping[str, Any], method: _Method) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import os
 import socket
+import tempfile
 from pathlib import Path
 
 from textbench.tasks import InputError
@@ -21,11 +22,10 @@ def home_folder(chosen: str | os.PathLike[str] | None = None) -> Path:
     # These characters end a database's address.
     if any(character in str(home) for character in "?#%"):
         raise InputError(f"the results folder must have no ?, # or % in its path, got {home}")
-    probe = home / f".writable-{os.getpid()}"
     try:
         home.mkdir(parents=True, exist_ok=True)
-        probe.write_bytes(b"x")
-        probe.unlink()
+        with tempfile.NamedTemporaryFile(dir=home, prefix=".writable-") as probe:
+            probe.write(b"x")
     except OSError as error:
         raise InputError(
             f"the results folder {home} cannot be written to ({error.strerror}); "

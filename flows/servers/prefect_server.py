@@ -68,7 +68,7 @@ class ServerInfo:
 
 
 def supervised(place: Path) -> Service:
-    """Return the service that our server of this folder is: its state has `port`, `api_url`, `started`."""
+    """Return the service that our server of this folder is: its state has `port`, `api_url`, `host`, `started`."""
 
     def is_ready(state: dict[str, Any]) -> bool:
         return "api_url" in state and healthy(state["api_url"])
@@ -316,7 +316,7 @@ def _launch(home: Path, host: str, port: int | None) -> Launch:
     started = _user(home).stat().st_mtime  # by the clock of files, which lags behind the other
     return Launch(
         [sys.executable, "-m", SUPERVISOR, str(place), str(listener.fileno())],
-        {"port": port, "api_url": api_url, "started": started},
+        {"port": port, "api_url": api_url, "host": host, "started": started},
         _server_environment(home, api_url, host, port),
         place,  # Prefect reads settings from its working folder: not from the user's
         listener,

@@ -53,7 +53,7 @@ def start_mlflow(home: Path, host: str, port: int) -> State:
     def launch() -> Launch:
         listener = ports.listen_or_refuse(host, port)
         variables = QUIET | ({} if ports.is_loopback(host) else {"MLFLOW_SERVER_ALLOWED_HOSTS": "*"})
-        state = {"address": f"http://{ports.reached_at(host)}:{listener.getsockname()[1]}"}
+        state = {"address": f"http://{ports.reached_at(host)}:{listener.getsockname()[1]}", "host": host}
         command = _command("mlflow_page", home, str(listener.fileno()))
         return Launch(command, state, _variables(home, variables), listener=listener)
 

@@ -24,7 +24,7 @@ def keep(
     """
     columns = {"text": checked_texts(texts), "label": _labels(labels)}
     if parts is not None:
-        columns["split"] = [None if _is_missing(part) else str(part) for part in parts]
+        columns["split"] = [None if is_missing(part) else str(part) for part in parts]
     for name, column in columns.items():
         if len(column) != len(columns["text"]):
             raise InputError(
@@ -78,23 +78,30 @@ def _listed(what: str, values: Any) -> list[Any]:
 def _labels(labels: Any) -> list[Any]:
     """Return labels as a Parquet column can hold them: strings, lists of them where any is a list, None for none."""
     found = [
-        [_label(one) for one in label] if isinstance(label, list | tuple | set | frozenset) else _label(label)
-        for label in _listed("labels", labels)
+        _label(label) if (own := _several(label)) is None else own for label in _listed("labels", labels)
     ]
     if any(isinstance(label, list) for label in found):
         return [label if label is None or isinstance(label, list) else [label] for label in found]
     return found
 
 
+def _several(label: Any) -> list[str | None] | None:
+    """Return the labels of a list, or of an array as pandas reads one from Parquet; a set's in order. Else None."""
+    if isinstance(label, set | frozenset):  # whose own order is another one in each process
+        return sorted((_label(one) for one in label), key=str)
+    is_list = isinstance(label, list | tuple) or getattr(label, "ndim", 0) == 1
+    return [_label(one) for one in label] if is_list else None
+
+
 def _label(value: Any) -> str | None:
-    value = value.item() if hasattr(value, "item") else value  # numpy's
-    if _is_missing(value):
+    value = value.item() if getattr(value, "ndim", None) == 0 else value  # numpy's
+    if is_missing(value):
         return None
     if not isinstance(value, str | int | float):
         raise InputError(f"a label must be a string or a number, or a list of them, got {shown(value)}")
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
     """Tell whether a value is None, nan or the missing value of pandas, none of which equals itself for sure."""
     return value is None or (not isinstance(value, str) and (value != value) is not False)

@@ -142,7 +142,7 @@ def fingerprint(entries: tuple[Entry, ...]) -> tuple[str, dict[str, str]]:
     settled = _SETTLED.get()
     found = _TRACES.get(place)
     if found is not None and settled is not None and place in settled:
-        return found.code, _versions(found.libraries)
+        return found.code, versions(found.libraries)
     if found is None or any(definitions.stamp(path) != stamp for path, stamp in found.seen.items()):
         found = kept_traces.kept(entries)
         if found is None:
@@ -151,7 +151,7 @@ def fingerprint(entries: tuple[Entry, ...]) -> tuple[str, dict[str, str]]:
         _TRACES[place] = found
     if settled is not None:
         settled.add(place)
-    return found.code, _versions(found.libraries)
+    return found.code, versions(found.libraries)
 
 
 # A sweep asks for one fingerprint a stage thousands of times; as long as the files are the same, so is the answer.
@@ -175,12 +175,18 @@ def at_one_time() -> Iterator[None]:
         _SETTLED.reset(token)
 
 
+def versions(libraries: frozenset[str]) -> dict[str, str]:
+    """Return the versions of libraries and of Python; of modules that are worked on, the digest of their files."""
+    found = dict(_installed(libraries))
+    return found | {name: _contents(place) for name in found if (place := _worked_on(name)) is not None}
+
+
 @functools.lru_cache(maxsize=1024)
-def _versions(libraries: frozenset[str]) -> dict[str, str]:
-    versions = {"python": f"{sys.version_info.major}.{sys.version_info.minor}"}
-    for name in sorted(libraries.union(ALWAYS) - sys.stdlib_module_names):
-        versions[name] = _version(name)
-    return versions
+def _installed(libraries: frozenset[str]) -> dict[str, str]:
+    found = {"python": f"{sys.version_info.major}.{sys.version_info.minor}"}
+    return found | {
+        name: _version(name) for name in sorted(libraries.union(ALWAYS) - sys.stdlib_module_names)
+    }
 
 
 @functools.cache
@@ -192,3 +198,28 @@ def _version(library: str) -> str:
             return "unknown"
         owners = importlib.metadata.packages_distributions().get(library)
         return importlib.metadata.version(owners[0]) if owners else "unknown"
+
+
+@functools.cache
+def _worked_on(library: str) -> Path | None:
+    """Return the file or folder of a module that changes without its version; None for one that is installed.
+
+    It is one beside a user's method, on PYTHONPATH, or installed so that its folder can be worked on.
+    """
+    spec = None if library in ("python", *DISTRIBUTIONS) else importlib.util.find_spec(library)
+    if spec is None or spec.origin in (None, "built-in", "frozen"):
+        return None
+    path = Path(str(spec.origin)).resolve()
+    if {"site-packages", "dist-packages"} & {*path.parts}:
+        return None
+    return path.parent if spec.submodule_search_locations else path
+
+
+def _contents(place: Path) -> str:
+    files = sorted(place.rglob("*.py")) if place.is_dir() else [place]
+    total = hashlib.sha256()
+    for path in files:
+        total.update(
+            f"{path.relative_to(place.parent)} ".encode() + hashlib.sha256(path.read_bytes()).digest()
+        )
+    return f"sha256:{total.hexdigest()[:16]}"
