@@ -54,6 +54,15 @@ def test_true_ranks_lie_in_all_intervals_at_least_95_times_of_100() -> None:
     assert covered / 400 >= 0.95
 
 
+def test_p_that_is_recorded_at_the_floor_of_its_draws_keeps_no_pair_of_a_large_board_together() -> None:
+    """Intervals that tell more stand for it; elsewhere the paired test does, whatever intervals tell."""
+    means, halves = np.linspace(0.9, 0.1, 23).tolist(), [0.001] * 23
+    pairs = [(i, j) for i in range(23) for j in range(i + 1, 23)]
+    told = better(means, halves, paired=dict.fromkeys(pairs, 2 / 10_001))
+    assert rank_intervals(told, halves) == [(rank, rank) for rank in range(1, 24)]
+    assert not better(means, halves, paired=dict.fromkeys(pairs, 3 / 10_001)).any()
+
+
 @pytest.mark.parametrize(("n_methods", "n_seeds"), [(10, 2), (37, 3), (37, 5)])
 def test_few_seeds_tell_equal_means_apart_in_5_boards_of_100_at_most(n_methods: int, n_seeds: int) -> None:
     """Half-widths are Student's; the normal distribution finds differences in 21 to 41 % of boards of 37."""

@@ -19,6 +19,7 @@ from textbench.evaluation.statistics.significance import (
 from textbench.evaluation.statistics.sufficient_statistics import (
     SufficientStatistics,
     label_tally,
+    mean_of,
     mean_tally,
 )
 
@@ -157,6 +158,19 @@ def test_few_documents_that_tell_two_methods_apart_prove_no_more_than_mcnemar(n:
     found = paired_difference(*tallies, draws)
     assert found.p == pytest.approx(exact) and difference(found.value, draws).p < 0.05 < exact
     assert paired_difference(*tallies[::-1], -draws).p == found.p
+
+
+@pytest.mark.parametrize("absent", [(3, 4), (3, 3), (9, 3)])
+def test_few_documents_count_where_methods_name_classes_that_are_not_there(absent: tuple[int, int]) -> None:
+    """Columns of two methods go by other classes then; their answers do not."""
+    target = np.arange(2000) % 3
+    first, second = target.copy(), target.copy()
+    first[0], second[1], second[2:5] = absent[0], absent[1], (target[2:5] + 1) % 3
+    tallies = [label_tally("macro_f1", target, one) for one in (first, second)]
+    found = paired_difference(*tallies, bootstrap(tallies) @ [1, -1])
+    assert found.p >= 2**-4
+    several = [mean_of([one, one]) for one in tallies]
+    assert paired_difference(*several, bootstrap(several) @ [1, -1]).p >= 2**-4
 
 
 def test_many_documents_that_differ_leave_the_bootstrap_its_p() -> None:

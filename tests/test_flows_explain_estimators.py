@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.sparse import issparse
 from sklearn.base import clone, is_classifier
@@ -128,6 +129,16 @@ def test_several_labels_are_an_indicator(corpus: Corpus) -> None:
     predicted = classifier.predict(corpus.test_texts)
     assert predicted.shape == (len(corpus.test_texts), 2)
     np.testing.assert_array_equal(predicted.toarray(), classifier.decision_function(corpus.test_texts) > 0)
+
+
+@pytest.mark.parametrize("kind", ["bool", "Int64", "object", "float16"])
+def test_indicators_may_be_of_any_kind_of_numbers(kind: str) -> None:
+    indicator = pd.DataFrame({"a": [1, 0, 1, 1], "b": [0, 1, 1, 0]})
+    given = indicator.astype(kind) if kind != "float16" else indicator.to_numpy().astype("float16")
+    found = method("nb").fit(["one two", "two three", "one three", "one"], given)
+    assert found.classes_.tolist() == [0, 1]
+    with pytest.raises(InputError, match="an indicator has two columns or more"):
+        method("nb").fit(["one", "two"], [["a"], ["b"]])
 
 
 def test_parameters_of_the_estimator() -> None:

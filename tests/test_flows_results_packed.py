@@ -147,6 +147,10 @@ def test_nobody_elses_board_has_a_file_read_here(tmp_path: Path) -> None:
     }  # fmt: skip
     for request in (
         Request(["r8"], [str(method)]),
+        *(
+            Request(["r8"], [one])
+            for one in ("evil.py", "join(tfidf, evil.py)", "file-vectors(path='own.npy')")
+        ),
         Request([], ["tfidf"], own={"path": str(tmp_path / "own.csv")}),
     ):
         (found,) = verification.verify([line | {"request": vars(request)}])
@@ -193,6 +197,12 @@ def test_a_damaged_board_hides_no_other_and_can_be_forgotten(
     printed = capsys.readouterr()
     assert "From elsewhere: b.parquet" in printed.out and "not shown" in printed.err
     assert elsewhere.forget(home, "a.parquet").name.startswith("a.parquet")
+    for content in ('{"sha256": null}', '{"sha256": "../../x"}'):
+        damaged.with_suffix(".json").write_text(content)
+        assert len(elsewhere.boards(home)[1]) == 1
+    assert elsewhere.add(home, str(tmp_path / "a.parquet")).name.startswith("a.parquet")
+    assert elsewhere.boards(home)[1] == []
+    damaged.write_bytes(b"")
     damaged.with_suffix(".json").write_text("{}")  # of which nothing is known but its file's name
     assert elsewhere.forget(home, damaged.stem).sha256 == damaged.stem
     assert not elsewhere.boards(home)[1]

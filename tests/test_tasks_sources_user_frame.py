@@ -65,6 +65,7 @@ REFUSED = {
     "texts must be a list, got a table; give its column": (pd.DataFrame({"text": TEXTS}), ["x"] * 4),
     "labels must be a list, got an array of 2 dimensions": (TEXTS, np.eye(4)),
     "a label must be a string or a number, or a list of them, got an object": (["a"], [{"x": 1}]),
+    'a label must be a string or a number, or a list of them, got "[[x': (["a"], [np.array([["x", "y"]])]),
     "texts and labels must be Unicode, got half a surrogate pair": (["a\ud800"], ["x"]),
 }
 

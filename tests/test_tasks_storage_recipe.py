@@ -6,6 +6,9 @@ import json
 import math
 import os
 import re
+import shutil
+import sys
+import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -446,6 +449,28 @@ def test_a_module_that_is_worked_on_counts_by_its_files(
     assert recipe.versions(names) == first
     file.write_text("FACTOR = 3")
     assert recipe.versions(names)["helper_of_a_test"] != first["helper_of_a_test"]
+
+
+def test_a_folder_without_init_is_a_module_and_what_has_no_spec_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    file = tmp_path / "folder_of_a_test" / "inner.py"
+    file.parent.mkdir()
+    file.write_text("FACTOR = 1")
+    stub = types.ModuleType("stub_of_a_test")
+    stub.__spec__ = None
+    monkeypatch.setitem(sys.modules, "stub_of_a_test", stub)
+    names = frozenset({"folder_of_a_test"})
+    first = recipe.versions(names)["folder_of_a_test"]
+    assert first.startswith("sha256:") and recipe._worked_on("stub_of_a_test") == ()
+    with recipe.at_one_time():  # of one state of the files
+        assert recipe.versions(names)["folder_of_a_test"] == first
+        file.write_text("FACTOR = 22")
+        assert recipe.versions(names)["folder_of_a_test"] == first
+    assert recipe.versions(names)["folder_of_a_test"] != first
+    shutil.rmtree(file.parent)  # a module that is gone is missed where it is imported, not here
+    assert recipe.versions(names)["folder_of_a_test"].startswith("sha256:")
 
 
 def test_the_projects_own_libraries_are_all_known() -> None:

@@ -19,7 +19,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from textbench.evaluation.statistics.significance import LEVEL, holm
+from textbench.evaluation.statistics.significance import LEVEL, N_DRAWS, holm
+
+FLOOR = 2 / (1 + N_DRAWS)  # of p by draws alone, as some are recorded
 
 
 def better(
@@ -34,7 +36,8 @@ def better(
 
     degrees: of freedom of Student's t behind each half-width, one less than its seeds; infinite, as they are unless
     given, for one over thousands of documents. paired: p of a better test of pairs, by their places, the lower one
-    first; it stands for that of the intervals.
+    first; it stands for that of the intervals, but where it is the least that a bootstrap's draws tell and these tell
+    more.
     """
     tested = paired or {}
     means_, halves = np.asarray(means, dtype=float), np.asarray(half_widths, dtype=float)
@@ -43,8 +46,10 @@ def better(
     independent = welch(distance, halves, degrees or [math.inf] * len(halves))
     known = ~np.isnan(independent)
     p = [
-        tested.get((int(row), int(column)), float(own))
-        for row, column, own in zip(rows[known], columns[known], independent[known], strict=True)
+        min(given, own) if (given := tested.get((row, column), own)) <= FLOOR else given
+        for row, column, own in zip(
+            rows[known].tolist(), columns[known].tolist(), independent[known].tolist(), strict=True
+        )
     ]
     told = np.zeros((len(means_), len(means_)), dtype=bool)
     adjusted = np.asarray(holm(p))

@@ -151,11 +151,10 @@ def paired_difference(
     two has the better answer, so that k documents whose answers differ give no p below 2 ** (1 - k), McNemar's.
     """
     found = difference(first.value - second.value, draws, level)
-    if (
-        first.columns.shape != second.columns.shape
-    ):  # classes that only one of them names: not document by document
+    told = [tally.columns if tally.answers is None else tally.answers for tally in (first, second)]
+    if told[0].shape != told[1].shape:  # labels that only one of them gives: not document by document
         return found
-    n_apart = int((first.columns != second.columns).any(axis=1).sum())
+    n_apart = int((told[0] != told[1]).any(axis=1).sum())
     return replace(found, p=min(1.0, max(found.p, 2.0 ** (1 - n_apart))))
 
 
@@ -171,8 +170,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def paired_t(first: Mapping[int, float], second: Mapping[int, float]) -> tuple[float, float]:
     """Student's paired t test over shared repetitions (draws or seeds, the keys): (mean difference, two-sided p).
 
-    The difference is first minus second. p is 1 for fewer than two shared repetitions; 0 for differences that
-    are all alike and not 0.
+    The difference is first minus second. p is 1 for fewer than two shared repetitions, and for
+    differences that are all alike, of which nothing tells by how much they vary.
     """
     from scipy.special import stdtr
 
@@ -183,7 +182,7 @@ def paired_t(first: Mapping[int, float], second: Mapping[int, float]) -> tuple[f
         return mean, 1.0
     error = math.sqrt(math.fsum((value - mean) ** 2 for value in apart) / (n - 1) / n)
     if error == 0:
-        return mean, 1.0 if mean == 0 else 0.0
+        return mean, 1.0
     return mean, 2 * float(stdtr(n - 1, -abs(mean) / error))
 
 

@@ -7,7 +7,7 @@ agrees with the metric of its name.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -19,11 +19,13 @@ SEVERAL_LABELS = ("micro_f1", "macro_f1", "weighted_f1")
 class SufficientStatistics:
     """A metric on test documents: `columns` (n_documents, n_columns), and its `statistic` of their sums.
 
-    `statistic` maps sums (n, n_columns) to values (n,).
+    `statistic` maps sums (n, n_columns) to values (n,). `answers` (n_documents, n) are what a method said of each,
+    where columns of two methods do not go by the same classes.
     """
 
     columns: np.ndarray
     statistic: Callable[[np.ndarray], np.ndarray]
+    answers: np.ndarray | None = field(default=None, repr=False, compare=False)
 
     @property
     def value(self) -> float:
@@ -46,7 +48,8 @@ def label_tally(metric: str, y_true: np.ndarray, y_pred: np.ndarray) -> Sufficie
     if metric in ("accuracy", "micro_f1"):
         return mean_tally(y_true == y_pred)
     classes = np.union1d(y_true, y_pred)
-    return _rate_tally(metric, y_true[:, None] == classes, y_pred[:, None] == classes)
+    found = _rate_tally(metric, y_true[:, None] == classes, y_pred[:, None] == classes)
+    return replace(found, answers=y_pred[:, None])
 
 
 def indicator_tally(metric: str, Y_true: np.ndarray, Y_pred: np.ndarray) -> SufficientStatistics:
@@ -82,7 +85,8 @@ def mean_of(tallies: Sequence[SufficientStatistics]) -> SufficientStatistics:
         parts = np.split(sums, ends, axis=1)
         return np.mean([tally.statistic(part) for tally, part in zip(tallies, parts, strict=True)], axis=0)
 
-    return SufficientStatistics(np.hstack([tally.columns for tally in tallies]), statistic)
+    said = [tally.columns if tally.answers is None else tally.answers for tally in tallies]
+    return SufficientStatistics(np.hstack([tally.columns for tally in tallies]), statistic, np.hstack(said))
 
 
 def _rate_tally(metric: str, true: np.ndarray, predicted: np.ndarray) -> SufficientStatistics:

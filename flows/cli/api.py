@@ -463,11 +463,12 @@ def report(
 
 
 @_takes()
-def load_model(path: Place, *, method: Place | None = None) -> Model:
+def load_model(path: Place, *, method: Place | None = None, endpoint: str | None = None) -> Model:
     """Return an exported model (`textbench export`), with `predict` and `transform` of texts; nothing is unpickled.
 
-    method: the Python file of its method, where that was not one of ours. Raises InputError for a file that is none,
-    or that is damaged.
+    method: the Python file of its method, where that was not one of ours; endpoint: the address to which a model of
+    the method `api` may send texts, the one that its file names. Raises InputError for a file that is none, or that is
+    damaged.
 
     >>> import textbench as tb
     >>> tb.load_model("stories.npz")
@@ -475,7 +476,9 @@ def load_model(path: Place, *, method: Place | None = None) -> Model:
     ...
     textbench.tasks.InputError: stories.npz cannot be read: No such file or directory
     """
-    return replace(Model.load(_path("path", path)), method_file=None if method is None else str(method))
+    found = Model.load(_path("path", path))
+    own = None if method is None else str(method)
+    return replace(found, method_file=own, endpoint=endpoint or found.endpoint)
 
 
 @_takes()

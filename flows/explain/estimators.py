@@ -24,6 +24,7 @@ from textbench.tasks.featurize import OF_OUTPUTS, PREFIX, TOPICS_PREFIX, own_par
 from textbench.tasks.sources.user_frame import checked_texts, is_missing
 from textbench.tasks.storage.store import THREADS
 from textbench.tasks.tokens import encode, token_rule, vectorize
+from textbench.tasks.tracking.settings import shown
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -205,11 +206,14 @@ def _targets(y: Any) -> "tuple[np.ndarray, np.ndarray | csr_matrix]":
     if y is None:
         raise InputError("this method uses labels: fit it with y")
     if issparse(y) or np.ndim(y) == 2:
-        given = csr_matrix(y)
+        try:
+            given = csr_matrix(y if issparse(y) else np.asarray(y).astype(float))
+        except (TypeError, ValueError) as error:
+            raise InputError(f"an indicator has two columns or more of 0 and 1, got {shown(y)}") from error
         if given.shape[1] < 2 or not np.isin(given.data, (0, 1)).all():
             raise InputError(
                 f"an indicator has two columns or more of 0 and 1, got {given.shape[1]} with "
-                f"{', '.join(map(str, np.unique(given.data)[:3]))}; labels of one class a text are a list"
+                f"{', '.join(f'{value:g}' for value in np.unique(given.data)[:3])}; labels of one class a text are a list"
             )
         return np.arange(given.shape[1]), given.astype(np.int8)
     if np.ndim(y) != 1:

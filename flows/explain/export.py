@@ -390,7 +390,9 @@ class Model:
         url, key = (getattr(fitted, name, None) for name in ("url", "key_env"))
         if self.is_of_file and url is not None and url != self.endpoint:
             also = f", with what is in ${key}" if key else ""
-            raise InputError(f"this model sends texts to {url}{also}; if that is meant, say --endpoint {url}")
+            raise InputError(
+                f"this model sends texts to {url}{also}; if that is meant, say --endpoint {url}, or {ENDPOINT}={url}"
+            )
         return fitted
 
     @cached_property

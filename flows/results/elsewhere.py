@@ -65,12 +65,13 @@ def _kept(folder: Path, path: Path, origin: str, lines: list[packed.Line]) -> Ad
     sha256 = sha256_of(path)
     place = folder / f"{sha256[:DIGITS]}.parquet"
     about = place.with_suffix(".json")
-    if not place.exists() or not about.exists() or sha256_of(place) != sha256:
+    known = read_json(about)
+    if not place.exists() or sha256_of(place) != sha256 or not {"origin", "added"} <= known.keys():
         with whole(place) as part:
             part.write_bytes(path.read_bytes())
         day = time.strftime("%Y-%m-%d", time.gmtime())
-        write_json(about, {"sha256": sha256, "origin": origin, "added": day})
-    known = read_json(about)
+        known = {"sha256": sha256, "origin": origin, "added": day}
+        write_json(about, known)
     return Added(sha256, known["origin"], known["added"], lines)
 
 
@@ -94,10 +95,16 @@ def _known(home: Path) -> list[Added]:
     """Return the boards that were added, without their lines."""
     told = [(about.stem, read_json(about)) for about in sorted((home / FOLDER).glob("*.json"))]
     found = [
-        Added(about.get("sha256", stem), about.get("origin", stem), about.get("added", ""), [])
+        Added(_sha256(about, stem), str(about.get("origin", stem)), str(about.get("added", "")), [])
         for stem, about in told
     ]
     return sorted(found, key=lambda board: (board.added, board.sha256))
+
+
+def _sha256(about: Mapping[str, Any], stem: str) -> str:
+    """Return the sha256 that is said of a board, its file's name where that is another."""
+    said = str(about.get("sha256"))
+    return said if said.startswith(stem) else stem
 
 
 def _place(home: Path, board: Added) -> Path:

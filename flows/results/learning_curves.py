@@ -264,11 +264,12 @@ def _standing(figures: Figures) -> str:
 def _untested(figures: Figures) -> str:
     """Say which method's mean is highest at a budget, and why nothing is tested there."""
     highest = max(figures, key=lambda method: fmean(figures[method].values()))
+    several = [{*by_draw} for by_draw in figures.values() if len(by_draw) > 1]
     if all(len(by_draw) == 1 for by_draw in figures.values()):
         why = "there is one draw"
     elif all(len({*by_draw.values()}) == 1 for by_draw in figures.values()):
         why = "draws do not differ"
-    elif len(set.intersection(*({*by_draw} for by_draw in figures.values()))) > 1:
+    elif len(several) > 1 and len(set.intersection(*several)) > 1:
         why = "gaps are the same in all draws"
     else:
         why = "too few draws are shared"

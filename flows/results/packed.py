@@ -5,8 +5,8 @@ half-widths of their 95 % intervals, settings, seconds, versions, the data's sha
 of a document and no path of a file. The schema's metadata has a checksum of all lines.
 
 Of a cell the recipe of each stage stands beside it, so that its key can be worked out again: a line whose data set,
-method, seed or settings were changed does not fit its key. What was measured no key can prove: `results verify`
-(`flows.results.verification`) computes it again.
+method, seed or trials were changed does not fit it. What was measured no key can prove: `results verify`
+(`flows.run.verification`) computes it again.
 """
 
 import hashlib
@@ -225,7 +225,8 @@ def _wrong_key(line: Line) -> str:
     for name, value in wanted.items():
         if name in asked and asked[name] != value:
             return f"its recipe has {name} {asked[name]!r}, the line {value!r}"
-    if asked.get("method") in catalogue.methods() and asked["method"] != _name_of(line["method"]):
+    ours = {*catalogue.methods(), catalogue.JOIN, catalogue.ENSEMBLE}
+    if asked.get("method") in ours and asked["method"] != _name_of(line["method"]):
         return f"its recipe is of the method {asked['method']!r}"
     return ""
 

@@ -19,7 +19,7 @@ from textbench.flows.plan.cell import Cell, plan
 from textbench.flows.plan.request import Request, fields_of
 from textbench.flows.results import packed
 from textbench.flows.run.engine import Threads, execute
-from textbench.tasks import InputError, score
+from textbench.tasks import InputError, catalogue, score
 from textbench.tasks.storage.store import Store
 from textbench.tasks.words import counted
 
@@ -110,7 +110,7 @@ def from_command(command: str, seeds: Sequence[int]) -> Request:
 
 def _verify(line: packed.Line, store: Store, runner: Threads, own: Store | None) -> Verification:
     title, request = packed.title(line), request_of(line)
-    if own is None and packed.names_a_path(vars(request)):
+    if own is None and (packed.names_a_path(vars(request)) or any(map(_reads_a_file, request.methods))):
         raise InputError("it asks for a file, which is not read for somebody else's board")
     cells = plan(request)
     if wrong := _other_cells(line, cells):
@@ -138,6 +138,11 @@ def _verify(line: packed.Line, store: Store, runner: Threads, own: Store | None)
     what = f"what is stored of {stage} is damaged ({damaged})" if damaged else f"{stage} differs"
     said = f"{what}; {metrics or 'the metrics are the same to the bit'}{_although(other)}"
     return Verification(title, False, said, stage)
+
+
+def _reads_a_file(method: str) -> bool:
+    """Tell whether a method, or a part of it, is a file of somebody's, wherever it is."""
+    return ".py" in method or any(f"{name}(" in method.replace(" ", "") for name in catalogue.FILES)
 
 
 def _other_cells(line: packed.Line, cells: Sequence[Cell]) -> str:

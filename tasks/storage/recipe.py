@@ -159,7 +159,7 @@ _TRACES: dict[tuple[Path, tuple[Entry, ...]], definitions.Trace] = {}
 
 
 # What was looked up within `at_one_time`.
-_SETTLED: ContextVar[set[tuple[Path, tuple[Entry, ...]]] | None] = ContextVar("settled", default=None)
+_SETTLED: ContextVar[set[Any] | None] = ContextVar("settled", default=None)
 
 
 @contextlib.contextmanager
@@ -178,7 +178,7 @@ def at_one_time() -> Iterator[None]:
 def versions(libraries: frozenset[str]) -> dict[str, str]:
     """Return the versions of libraries and of Python; of modules that are worked on, the digest of their files."""
     found = dict(_installed(libraries))
-    return found | {name: _contents(place) for name in found if (place := _worked_on(name)) is not None}
+    return found | {name: _contents(places) for name in found if (places := _worked_on(name))}
 
 
 @functools.lru_cache(maxsize=1024)
@@ -201,25 +201,44 @@ def _version(library: str) -> str:
 
 
 @functools.cache
-def _worked_on(library: str) -> Path | None:
-    """Return the file or folder of a module that changes without its version; None for one that is installed.
+def _worked_on(library: str) -> tuple[Path, ...]:
+    """Return the file or the folders of a module that changes without its version; none of one that is installed.
 
     It is one beside a user's method, on PYTHONPATH, or installed so that its folder can be worked on.
     """
-    spec = None if library in ("python", *DISTRIBUTIONS) else importlib.util.find_spec(library)
-    if spec is None or spec.origin in (None, "built-in", "frozen"):
-        return None
-    path = Path(str(spec.origin)).resolve()
-    if {"site-packages", "dist-packages"} & {*path.parts}:
-        return None
-    return path.parent if spec.submodule_search_locations else path
+    try:
+        spec = None if library in ("python", *DISTRIBUTIONS) else importlib.util.find_spec(library)
+    except (ImportError, ValueError):
+        return ()
+    if spec is None or spec.origin in ("built-in", "frozen"):
+        return ()
+    places = list(spec.submodule_search_locations or filter(None, [spec.origin]))
+    found = tuple(Path(place).resolve() for place in places)
+    return tuple(one for one in found if not {"site-packages", "dist-packages"} & {*one.parts})
 
 
-def _contents(place: Path) -> str:
-    files = sorted(place.rglob("*.py")) if place.is_dir() else [place]
+_CONTENTS: dict[tuple[Path, ...], str] = {}
+
+
+def _contents(places: tuple[Path, ...]) -> str:
+    """Return the digest of the Python files of a module, looked at but once within `at_one_time`."""
+    settled = _SETTLED.get()
+    if settled is None or places not in settled:
+        files = [
+            path for place in places for path in (sorted(place.rglob("*.py")) if place.is_dir() else [place])
+        ]
+        with contextlib.suppress(OSError):  # what goes meanwhile is missed where it is imported
+            _CONTENTS[places] = _digest(
+                tuple((path, path.stat().st_mtime_ns, path.stat().st_size) for path in files)
+            )
+        if settled is not None:
+            settled.add(places)
+    return _CONTENTS.get(places, "unknown")
+
+
+@functools.lru_cache(maxsize=64)
+def _digest(files: tuple[tuple[Path, int, int], ...]) -> str:
     total = hashlib.sha256()
-    for path in files:
-        total.update(
-            f"{path.relative_to(place.parent)} ".encode() + hashlib.sha256(path.read_bytes()).digest()
-        )
+    for path, *_ in files:
+        total.update(f"{path} ".encode() + hashlib.sha256(path.read_bytes()).digest())
     return f"sha256:{total.hexdigest()[:16]}"
