@@ -211,9 +211,10 @@ def _targets(y: Any) -> "tuple[np.ndarray, np.ndarray | csr_matrix]":
         except (TypeError, ValueError) as error:
             raise InputError(f"an indicator has two columns or more of 0 and 1, got {shown(y)}") from error
         if given.shape[1] < 2 or not np.isin(given.data, (0, 1)).all():
+            values = ", ".join(f"{value:g}" for value in np.unique(given.data)[:3])
             raise InputError(
-                f"an indicator has two columns or more of 0 and 1, got {given.shape[1]} with "
-                f"{', '.join(f'{value:g}' for value in np.unique(given.data)[:3])}; labels of one class a text are a list"
+                f"an indicator has two columns or more of 0 and 1, got {given.shape[1]} with {values}; labels of one "
+                "class a text are a list"
             )
         return np.arange(given.shape[1]), given.astype(np.int8)
     if np.ndim(y) != 1:
