@@ -191,9 +191,8 @@ def test_p_goes_on_where_no_draw_is_on_the_other_side() -> None:
         assert difference(shift, shift + noise).p == pytest.approx(
             2 * stats.norm.sf(abs(shift) / noise.std())
         )
-    near = (
-        np.abs(noise).max() + 0.01
-    )  # no draw is beyond 0, though the normal distribution has more than the floor there
+    # No draw is beyond 0, though the normal distribution has more than the floor there.
+    near = np.abs(noise).max() + 0.01
     assert difference(0.01, noise + near).p == floor
     assert difference(1.0, np.ones(2000)).p == floor  # draws that are all alike have no deviation
 

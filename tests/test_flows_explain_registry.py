@@ -69,10 +69,8 @@ def test_a_server_that_fails_gives_the_alias_to_nobody(tmp_path: Path) -> None:
 
     row = one_label(tmp_path, "20ng", "tfidf", TARGET, TARGET)
     asked = (row, "r8", "champion", "2")
-    for code in (
-        RESOURCE_DOES_NOT_EXIST,
-        INVALID_PARAMETER_VALUE,
-    ):  # of a model and of an alias that is not there
+    # Of a model, and of an alias, that is not there.
+    for code in (RESOURCE_DOES_NOT_EXIST, INVALID_PARAMETER_VALUE):
         assert registry._contest(tmp_path, cast("Any", Client(code)), *asked) == (True, "champion: the first")
     with pytest.raises(InputError, match="version 2 of r8 is there, but MLflow does not say who"):
         registry._contest(tmp_path, cast("Any", Client(INTERNAL_ERROR)), *asked)

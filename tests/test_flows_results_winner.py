@@ -154,7 +154,8 @@ def check(line: str, rows: list[dict[str, Any]]) -> None:
     p_values = []
     for other in others:
         draws = bootstrap([mean_tally(means[best]), mean_tally(means[other])])
-        p_values.append(difference(0.0, draws[:, 0] - draws[:, 1]).p)
+        n_apart = int((means[best] != means[other]).sum())
+        p_values.append(max(difference(0.0, draws[:, 0] - draws[:, 1]).p, 2.0 ** (1 - n_apart)))
     behind = {name for name, p in zip(others, holm(p_values), strict=True)
               if p < LEVEL and means[best].mean() > means[name].mean()}  # fmt: skip
     tied = set(re.findall(r"(\w+) \(p = ", line))

@@ -43,9 +43,8 @@ def texts_of(body: bytes, content_type: str) -> list[str]:
         text = body.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise Refused(400, f"the request is not UTF-8 (byte {error.start:,})") from error
-    plain = (
-        line.removesuffix("\n") for line in io.StringIO(text, newline=None)
-    )  # as `transform` reads a file
+    # Lines as `transform` reads those of a file.
+    plain = (line.removesuffix("\n") for line in io.StringIO(text, newline=None))
     found = list(plain) if kind == "text/plain" else _listed(text)
     if not found:
         raise Refused(400, f"there is no text in the request; send {ACCEPTED}")

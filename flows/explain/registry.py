@@ -30,10 +30,8 @@ if TYPE_CHECKING:
 CODE = Path(__file__).with_name("mlflow_code.py")
 ALIAS = "champion"
 LEVEL = 0.05
-NONE_YET = (
-    "RESOURCE_DOES_NOT_EXIST",
-    "INVALID_PARAMETER_VALUE",
-)  # what MLflow says of a model, an alias that is not
+# What MLflow says of a model, and of an alias, that is not there.
+NONE_YET = ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE")
 EXAMPLES = ("a text to label", "and another one")
 
 
