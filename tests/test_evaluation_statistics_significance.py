@@ -15,6 +15,7 @@ from textbench.evaluation.statistics.significance import (
     holm,
     mcnemar_exact,
     paired_difference,
+    paired_t,
 )
 from textbench.evaluation.statistics.sufficient_statistics import (
     SufficientStatistics,
@@ -146,6 +147,12 @@ def test_p_and_interval_say_the_same() -> None:
         found = difference(shift, draws)
         if abs(found.p - 0.05) > 0.002:
             assert (found.p < 0.05) == (found.low > 0 or found.high < 0)
+
+
+def test_gaps_that_rounding_alone_sets_apart_are_alike() -> None:
+    first, second = {0: 0.3, 1: 0.2, 2: 0.9}, {0: 0.2, 1: 0.1, 2: 0.8}
+    assert len({first[draw] - second[draw] for draw in first}) == 2
+    assert paired_t(first, second) == (pytest.approx(0.1), 1.0)
 
 
 @pytest.mark.parametrize(("n", "apart"), [(1, 1), (3, 3), (12, 4), (140, 4), (2000, 4), (2000, 5)])

@@ -46,7 +46,7 @@ def better(
     independent = welch(distance, halves, degrees or [math.inf] * len(halves))
     known = ~np.isnan(independent)
     p = [
-        min(given, own) if (given := tested.get((row, column), own)) <= FLOOR else given
+        min(given, own) if math.isclose(given := tested.get((row, column), own), FLOOR) else given
         for row, column, own in zip(
             rows[known].tolist(), columns[known].tolist(), independent[known].tolist(), strict=True
         )

@@ -178,11 +178,9 @@ def paired_t(first: Mapping[int, float], second: Mapping[int, float]) -> tuple[f
     apart = [first[repetition] - second[repetition] for repetition in sorted(first.keys() & second.keys())]
     n = len(apart)
     mean = math.fsum(apart) / n if n else 0.0
-    if n < 2:
+    if n < 2 or max(apart) - min(apart) <= 1e-12:  # differences that rounding alone sets apart are alike
         return mean, 1.0
     error = math.sqrt(math.fsum((value - mean) ** 2 for value in apart) / (n - 1) / n)
-    if error == 0:
-        return mean, 1.0
     return mean, 2 * float(stdtr(n - 1, -abs(mean) / error))
 
 

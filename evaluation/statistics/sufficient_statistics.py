@@ -85,8 +85,9 @@ def mean_of(tallies: Sequence[SufficientStatistics]) -> SufficientStatistics:
         parts = np.split(sums, ends, axis=1)
         return np.mean([tally.statistic(part) for tally, part in zip(tallies, parts, strict=True)], axis=0)
 
-    said = [tally.columns if tally.answers is None else tally.answers for tally in tallies]
-    return SufficientStatistics(np.hstack([tally.columns for tally in tallies]), statistic, np.hstack(said))
+    said = [tally.answers for tally in tallies if tally.answers is not None]
+    answers = np.hstack(said) if len(said) == len(tallies) else None
+    return SufficientStatistics(np.hstack([tally.columns for tally in tallies]), statistic, answers)
 
 
 def _rate_tally(metric: str, true: np.ndarray, predicted: np.ndarray) -> SufficientStatistics:

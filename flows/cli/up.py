@@ -130,12 +130,10 @@ def _require_same_host(home: Path, host: str | None) -> list[str]:
     }
     found = {name: service.running_state().get("host") for name, service in running.items()}
     for name, listening in found.items():
-        if (
-            host
-            and listening
-            and host != listening
-            and not (ports.is_loopback(host) and ports.is_loopback(listening))
-        ):
+        is_same = host == listening or (
+            ports.is_loopback(host or HOST) and ports.is_loopback(listening or HOST)
+        )
+        if host and listening and not is_same:
             raise InputError(
                 f"--host {host}: {name} already listens on {listening}; textbench down --all stops it"
             )

@@ -4,13 +4,13 @@ A request holds texts, as JSON or as plain text; its answer is JSON with the bit
 texts. What cannot be answered has a status of 4xx and a line that says why. Nothing of a request is kept.
 """
 
-import io
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from textbench.tasks import InputError
+from textbench.tasks.sources.new_texts import lines_of
 from textbench.tasks.tracking.settings import shown
 
 if TYPE_CHECKING:
@@ -43,9 +43,7 @@ def texts_of(body: bytes, content_type: str) -> list[str]:
         text = body.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise Refused(400, f"the request is not UTF-8 (byte {error.start:,})") from error
-    # Lines as `transform` reads those of a file.
-    plain = (line.removesuffix("\n") for line in io.StringIO(text, newline=None))
-    found = list(plain) if kind == "text/plain" else _listed(text)
+    found = list(lines_of(text)) if kind == "text/plain" else _listed(text)
     if not found:
         raise Refused(400, f"there is no text in the request; send {ACCEPTED}")
     if len(found) > MOST_TEXTS:

@@ -9,7 +9,7 @@ from typing import Any
 from textbench.flows.plan import checks
 from textbench.flows.plan.base_cell import NEAR, BaseCell, feature_stages, member_stage
 from textbench.flows.plan.corpora import stored_identity, told_apart
-from textbench.flows.plan.request import BenchmarkRequest, Request, once
+from textbench.flows.plan.request import SPLITS, BenchmarkRequest, Request, once
 from textbench.tasks import (
     InputError,
     audit,
@@ -29,7 +29,6 @@ from textbench.tasks.storage.recipe import Reference, at_one_time
 from textbench.tasks.storage.store import Store
 
 PROBE = "linear-svm"
-SPLITS = {"n_folds", "held_out"}  # ways to part training documents, of which one is asked for
 OWN_RULE = "words"  # the token rule of the user's own documents
 SCORES = "out_of_fold"  # the stage that ensembles are made of, which is part of what they took alone
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 AnyRequest = TypeVar("AnyRequest", bound="Request | RetrievalRequest")
 AnyCell = TypeVar("AnyCell")
 MAX_SEEDS = 1000
+SPLITS = {"n_folds", "held_out"}  # ways to part training documents, of which one is asked for
 BUDGETS = (100, 200, 500, 1000, 2000, 5000)
 COLLECTIONS = ("cranfield", "cacm")
 RANKERS = ("bm25", "tfidf", "lsi", "lm", "lm-linear", "mb", "lm+scdv", "mb+scdv", "lm+pv")
@@ -207,7 +208,7 @@ class Request:
         _check(vars(self), type(self))
         if not (self.datasets or self.own) or not self.methods or not self.seeds:
             raise InputError("a run needs at least one data set, one method and one seed")
-        if len(self.validation.keys() & {"n_folds", "held_out"}) == 2:
+        if len(self.validation.keys() & SPLITS) == 2:
             raise FieldError(
                 lambda named: (
                     f"{named('n_folds')} and {named('held_out')} are two ways to validate; give one of them"

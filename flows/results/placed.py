@@ -128,7 +128,8 @@ def _degrees(summary: Summary, metric: str) -> float:
     """Return the degrees of freedom behind a half-width: one less than its seeds, without end over documents."""
     if summary.over.get(metric) == "documents":
         return math.inf
-    return max(1, len(summary.by_seed.get(metric, ())) or summary.n_seeds) - 1 or math.inf
+    n_seeds = len(summary.by_seed.get(metric, ())) or summary.n_seeds
+    return n_seeds - 1 if n_seeds > 1 else math.inf
 
 
 def note(table: Sequence[Summary]) -> str:

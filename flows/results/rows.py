@@ -21,12 +21,12 @@ def result_row(cell: Cell, store: Store) -> dict[str, Any]:
     features = predict.features_of(cell.references["vectorize"], choice)
     if features is not None:
         used |= feature_stages(features)
-    is_ensemble = catalogue.method(choice.meta["recipe"]["params"]["method"]).is_ensemble
-    if is_ensemble:
+    entry = catalogue.method(choice.meta["recipe"]["params"]["method"])
+    if entry.is_ensemble:
         used |= _features_of_members(cell, store)
     # Of several encoders the first. An ensemble's were used by its members' runs, and may be gone since.
     encoded = next((one for stage, one in used.items() if plain_stage(stage) == "text_vectors"), None)
-    vectors = store.open(encoded) if encoded and (store.has(encoded) or not is_ensemble) else None
+    vectors = store.open(encoded) if encoded and (store.has(encoded) or not entry.is_ensemble) else None
     choices = [store.open(one) for stage, one in cell.references.items() if plain_stage(stage) == "tune"]
     found = {
         "uses_labels": features is not None and "labels" in features.params,
@@ -43,8 +43,7 @@ def result_row(cell: Cell, store: Store) -> dict[str, Any]:
         },
     }
     # What it took to make a file elsewhere nobody knows here.
-    is_file = catalogue.method(choice.meta["recipe"]["params"]["method"]).is_file
-    return row(cell) | found | ({} if is_file else spent(used, store))
+    return row(cell) | found | ({} if entry.is_file else spent(used, store))
 
 
 def _features_of_members(cell: Cell, store: Store) -> dict[str, Reference]:

@@ -5,7 +5,6 @@ judgment has the names of both and a code: `query`, `document`, `relevance`, or 
 `doc_id` or `corpus-id`, `score`. Judgments may also be a table parted by tabs whose first line names these columns.
 """
 
-import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from textbench.tasks import InputError
 from textbench.tasks.collections import Judgment
 from textbench.tasks.collections._smart import WHOLE_NUMBER, decoded
+from textbench.tasks.sources.new_texts import lines_of
 
 NAMES = ("id", "_id", "doc_id", "query_id")
 QUERY = ("query", "query_id", "query-id")
@@ -62,13 +62,8 @@ def judgments(content: bytes, place: str) -> list[Judgment]:
     return found
 
 
-def _lines(content: bytes) -> Iterator[str]:
-    """Yield lines without their ends. A text may hold U+2028 and the like, which end no line of JSON Lines."""
-    return (line.removesuffix("\n") for line in io.StringIO(decoded(content), newline=None))
-
-
 def _objects(content: bytes, place: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    for number, text in enumerate(_lines(content), start=1):
+    for number, text in enumerate(lines_of(decoded(content)), start=1):
         if not text.strip():
             continue
         line = f"{place}, line {number}"
@@ -82,7 +77,7 @@ def _objects(content: bytes, place: str) -> Iterator[tuple[str, dict[str, Any]]]
 
 
 def _table(content: bytes, place: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    lines = list(_lines(content))
+    lines = list(lines_of(decoded(content)))
     header = lines[0].split("\t") if lines else []
     for number, text in enumerate(lines[1:], start=2):
         if not text.strip():

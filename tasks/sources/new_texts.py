@@ -81,8 +81,13 @@ def _rows(source: str, reading: Reading) -> Iterator[Row]:
         yield Row(_said(source), "1", content, None, None)
         return
     file = "" if source == STDIN else f"{named(path)}, "
-    for number, line in enumerate(io.StringIO(content, newline=None), 1):
-        yield Row(f"{file}line {number}", str(number), line.removesuffix("\n"), None, None)
+    for number, line in enumerate(lines_of(content), 1):
+        yield Row(f"{file}line {number}", str(number), line, None, None)
+
+
+def lines_of(text: str) -> Iterator[str]:
+    """Yield the lines of a text without their ends. Within a line may stand U+2028 and the like, which end none."""
+    return (line.removesuffix("\n") for line in io.StringIO(text, newline=None))
 
 
 def _read_bytes(path: Path) -> bytes:

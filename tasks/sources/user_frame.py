@@ -95,9 +95,7 @@ def _several(label: Any) -> list[str | None] | None:
 
 def _label(value: Any) -> str | None:
     value = value.item() if getattr(value, "ndim", None) == 0 else value  # numpy's
-    if getattr(value, "ndim", 0):
-        raise InputError(f"a label must be a string or a number, or a list of them, got {shown(value)}")
-    if is_missing(value):
+    if not getattr(value, "ndim", 0) and is_missing(value):
         return None
     if not isinstance(value, str | int | float):
         raise InputError(f"a label must be a string or a number, or a list of them, got {shown(value)}")

@@ -228,17 +228,15 @@ def _contents(places: tuple[Path, ...]) -> str:
             path for place in places for path in (sorted(place.rglob("*.py")) if place.is_dir() else [place])
         ]
         with contextlib.suppress(OSError):  # what goes meanwhile is missed where it is imported
-            _CONTENTS[places] = _digest(
-                tuple((path, path.stat().st_mtime_ns, path.stat().st_size) for path in files)
-            )
+            _CONTENTS[places] = _digest(tuple((path, definitions.stamp(path)) for path in files))
         if settled is not None:
             settled.add(places)
     return _CONTENTS.get(places, "unknown")
 
 
 @functools.lru_cache(maxsize=64)
-def _digest(files: tuple[tuple[Path, int, int], ...]) -> str:
+def _digest(files: tuple[tuple[Path, tuple[int, int] | None], ...]) -> str:
     total = hashlib.sha256()
-    for path, *_ in files:
+    for path, _ in files:
         total.update(f"{path} ".encode() + hashlib.sha256(path.read_bytes()).digest())
     return f"sha256:{total.hexdigest()[:16]}"
