@@ -50,8 +50,15 @@ def test_lower_may_be_better() -> None:
     assert judge_figure(printed(1.5, 0.005), measured, higher_is_better=False).kind == "not reproduced"
 
 
-def test_a_comparison_may_be_as_wide_as_it_is() -> None:
-    assert judge_figure(Interval(12.4, 12.3, 12.5), Interval(9.0, 4.0, 14.0)).kind == "reproduced"
+def test_a_ratio_may_be_no_wider_than_a_factor() -> None:
+    ratio = Interval(12.4, 12.3, 12.5)
+    assert judge_figure(ratio, Interval(12.0, 8.1, 18.0)).kind == "reproduced"
+    assert "a factor of 1.5 to each side" in judge_figure(ratio, Interval(12.0, 7.9, 18.0)).reason
+    assert judge_figure(ratio, Interval(9.0, -4.0, 22.0)).kind == "undecided"
+    assert judge_figure(ratio, Interval(5.0, 1.0, 9.0)).kind == "not reproduced"
+    assert (
+        judge_figure(Interval(12.4, 1.0, 24.0), Interval(12.0, 6.0, 18.0)).kind == "reproduced"
+    )  # as rounded
 
 
 def test_rounding_of_ratios_adds_up() -> None:
@@ -78,6 +85,12 @@ def test_orders(pairs: list[tuple[float, float]], kind: str) -> None:
     verdict = judge_order(compared(*pairs))
     assert verdict.kind == kind
     assert "\n" not in verdict.reason
+
+
+def test_of_one_repetition_nothing_is_tested() -> None:
+    alone = Comparison("a against b", 0.02, 1.0, is_tested=False)
+    assert "1 of 2 differences have one repetition" in judge_order([*compared((0.5, 0.01)), alone]).reason
+    assert judge_order([*compared((-0.5, 0.01)), alone]).kind == "not reproduced"
 
 
 def test_a_ceiling_grants_the_rounding() -> None:

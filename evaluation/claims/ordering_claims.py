@@ -96,7 +96,7 @@ def pairs(order: Above | Sweep, points: Sequence[OrderedFigure]) -> list[Ordered
 
 
 def comparisons(found: Sequence[OrderedPair]) -> list[Comparison]:
-    """Return the pairs tested, p corrected together. A pair of fewer than two shared repetitions has p = 1."""
+    """Return the pairs tested, p corrected together. One of fewer than two shared repetitions is not: its p is 1."""
     tested = [(pair, *paired_t(_values(pair.better), _values(pair.worse))) for pair in found]
     corrected = holm([p for _, _, p in tested])
     return [
@@ -106,6 +106,7 @@ def comparisons(found: Sequence[OrderedPair]) -> list[Comparison]:
             p,
             pair.may_tie,
             detectable_difference(_values(pair.better), _values(pair.worse), len(found)),
+            is_tested=len(pair.shared) >= 2,
         )
         for (pair, difference, _), p in zip(tested, corrected, strict=True)
     ]

@@ -14,7 +14,8 @@ and otherwise what the measured figure says of it:
 
 - `undecided`: neither the paper nor the code that it links to states what the figure depends on, or there is no
   interval (`evaluation.claims.yardstick`), or it meets the figure only because it is wide: more than a point to each
-  side (`WIDEST`), and more than the print is rounded by. A rate of one class is held to this as any other is.
+  side (`WIDEST`), or a factor of 1.5 where it is of seconds or megabytes, and more than the print is rounded by. A rate
+  of one class is held to this as any other is.
 - `reproduced`: all that rounds to the published figure meets the interval;
 - `better than published`, `not reproduced`: it does not, and the measured figure is better or worse.
 
@@ -38,6 +39,7 @@ Kind = Literal[
 KINDS: tuple[Kind, ...] = get_args(Kind)
 # One point to each side: of a rate in percent or as a fraction, or one label, one unit of a log-likelihood score.
 WIDEST = {"percent": 1.0, "fraction": 0.01, "labels": 1.0, "log": 1.0}
+WIDEST_FACTOR = 1.5  # to each side of anything else, such as a ratio of seconds or megabytes
 LEVEL = 0.05
 ROUNDING = 1e-9  # of floating point, so that 84.6 + 0.05 meets 84.65
 
@@ -80,7 +82,8 @@ class Comparison:
     """One pair of an ordering: how far the method claimed to be better is ahead, and the corrected p.
 
     Where it `may_tie` it is claimed to be no worse, and only a significant difference the other way says anything.
-    `detectable`: the difference that the test would find four times in five; None where it is not known.
+    `detectable`: the difference that the test would find four times in five; None where it is not known. Not
+    `is_tested`: of one repetition, by which no test can judge; p is 1.
     """
 
     pair: str
@@ -88,14 +91,16 @@ class Comparison:
     p: float
     may_tie: bool = False
     detectable: float | None = None
+    is_tested: bool = True
 
 
 def judge_figure(
     published: Interval, allowed: Interval, higher_is_better: bool = True, widest: float | None = None
 ) -> Verdict:
-    """Judge a published figure by where a repetition may lie, both in the claim's unit; `widest` bounds the half-width.
+    """Judge a published figure by where a repetition may lie, both in the claim's unit.
 
-    Returns the verdict: undecided where nothing tells where it may lie (nan).
+    `widest` bounds the half-width; without it `WIDEST_FACTOR` bounds the ratio of the ends. Returns the verdict:
+    undecided where nothing tells where it may lie (nan).
     """
     if math.isnan(allowed.half_width):
         return Verdict("undecided", f"{allowed.value:.4g} has no interval")
@@ -103,13 +108,23 @@ def judge_figure(
     if allowed.half_width > 0:
         reach += f" [{allowed.low:.4g}, {allowed.high:.4g}]"
     if allowed.low <= published.high + ROUNDING and published.low <= allowed.high + ROUNDING:
-        if widest is not None and allowed.half_width > max(widest, published.half_width) + ROUNDING:
-            reason = f"{published.value:.4g} lies in {reach}, which is wider than {widest:g} to each side"
+        if _is_wide(published, allowed, widest):
+            most = f"a factor of {WIDEST_FACTOR:g}" if widest is None else f"{widest:g}"
+            reason = f"{published.value:.4g} lies in {reach}, which is wider than {most} to each side"
             return Verdict("undecided", reason, allowed)
         return Verdict("reproduced", f"{published.value:.4g} as printed meets {reach}", allowed)
     is_better = (allowed.value > published.value) == higher_is_better
     kind: Kind = "better than published" if is_better else "not reproduced"
     return Verdict(kind, f"{published.value:.4g} lies outside {reach}", allowed)
+
+
+def _is_wide(published: Interval, allowed: Interval, widest: float | None) -> bool:
+    """Tell whether an interval is too wide to say anything, and wider than the print is rounded by."""
+    if widest is not None:
+        return allowed.half_width > max(widest, published.half_width) + ROUNDING
+    if allowed.half_width <= published.half_width:
+        return False
+    return allowed.low <= 0 or allowed.high > WIDEST_FACTOR**2 * allowed.low
 
 
 def judge_order(comparisons: Sequence[Comparison]) -> Verdict:
@@ -125,6 +140,12 @@ def judge_order(comparisons: Sequence[Comparison]) -> Verdict:
         return Verdict(
             "not reproduced",
             f"{len(against)} of {len(comparisons)} comparisons say the opposite, first {worst.pair}",
+        )
+    if untested := [c for c in open_ if not c.is_tested]:
+        return Verdict(
+            "undecided",
+            f"{len(untested)} of {len(claimed)} differences have one repetition, which no test can judge, such as "
+            f"{untested[0].pair}",
         )
     if open_:
         return Verdict(

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -305,9 +304,11 @@ class Verdicts(Displayed):
         """Return one table, with a section for each place of a paper, and below it the reasons."""
         headings = ("claim", "published", "measured", "recorded", "verdict")
         rows: list[list[str | Datum]] = []
-        for place, group in groupby(self.entries, lambda entry: _place(entry.claim.id)):
+        for place in dict.fromkeys(_place(entry.claim.id) for entry in self.entries):
             rows.append([Datum(place, style="bold"), *[""] * 4])
-            for entry in group:
+            for entry in self.entries:
+                if _place(entry.claim.id) != place:
+                    continue
                 printed = entry.claim.text if entry.claim.printed else "order"
                 verdict = Datum(entry.verdict.kind, style=STYLES.get(entry.verdict.kind, ""))
                 name = Datum(f"  {entry.claim.id[len(place) + 1 :]}")

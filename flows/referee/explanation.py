@@ -39,6 +39,7 @@ def explain(entry: LedgerEntry) -> list[Part]:
 def _figures(found: Measurement) -> Iterator[str]:
     for pair in found.comparisons:
         p = f"p = {pair.p:.3g}" if pair.p else "p < 1e-6"  # six digits are recorded
+        p = p if pair.is_tested else "one repetition, not tested"
         yield f"{pair.pair}: {pair.difference:+.4g}, {p}{', may tie' * pair.may_tie}{_detectable(pair)}"
     if found.value is not None:
         yield f"{found.value:.6g}"

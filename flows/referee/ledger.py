@@ -344,7 +344,14 @@ def _record(home: Path, claim: Claim, found: Measurement, commit: str) -> dict[s
     corpus = Store(home / "store").open(of_piece) if of_piece else Run(home, row).open("corpus")
     digests = corpus.json("corpus")["sha256"]
     pairs = [
-        [c.pair, round(c.difference, 6), round(c.p, 6), c.may_tie, c.detectable and round(c.detectable, 6)]
+        [
+            c.pair,
+            round(c.difference, 6),
+            round(c.p, 6),
+            c.may_tie,
+            c.detectable and round(c.detectable, 6),
+            c.is_tested,
+        ]
         for c in found.comparisons
     ]
     trials = sorted({int(row["trials"]) for row in rows})

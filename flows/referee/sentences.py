@@ -34,12 +34,6 @@ def _in_every_class(
             return None
         above, below = _by_seed(ours, ours), _by_seed(theirs, ours)
         pairs.append(OrderedPair(metric.replace(":", " of "), above, below))
-    if untested := [pair for pair in pairs if len(pair.shared) < 2]:
-        one = untested[0].name
-        return Verdict(
-            "undecided",
-            f"{len(untested)} of {len(pairs)} differences have one repetition, which no test can judge, such as {one}",
-        )
     return judge_order(comparisons(pairs)) if pairs else None
 
 

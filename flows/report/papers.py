@@ -15,7 +15,7 @@ MEANING: dict[Kind, str] = {
     "reproduced": "the published figure, as rounded, lies where a repetition may lie",
     "better than published": "it lies outside, and the measured figure is better",
     "not reproduced": "it lies outside, and the measured figure is worse",
-    "undecided": "settings are not stated, or the interval is wide, or there is none",
+    "undecided": "settings are not stated, the interval is wide or there is none, or tests do not tell",
     "impossible": "beyond what the test documents allow, whatever the method",
     "suspect": "the paper contradicts itself",
     "not runnable": "data licensed or lost",

@@ -103,8 +103,11 @@ def claims() -> str:
         "## Headlines", "", *(f"- {line}" for line in [*headlines(found), *totals(found)]), "",
         "## Verdicts", "", *rows_in_markdown(papers.verdict_counts(found)), "",
     ]  # fmt: skip
-    for paper, own in groupby(found, lambda entry: entry.claim.paper):
+    for paper in dict.fromkeys(entry.claim.paper for entry in found):
+        own = [entry for entry in found if entry.claim.paper == paper]
         lines += [f"## {paper}", "", *_figures([entry for entry in own if not entry.claim.class_rate])]
+        if rates := [entry for entry in own if entry.claim.class_rate]:
+            lines += ["Rates of single classes:", "", *_figures(rates)]
     lines += [
         "## Experiments that explain a gap", "",
         "From the notes of each paper's folder (`flows/papers/*/notes.yaml`).", "",
