@@ -52,21 +52,24 @@ def make_databases(variables: Mapping[str, str]) -> None:
 
 
 def _initialise(data: Path, password: str) -> None:
-    given = data.with_name("postgres.password")
+    """Make the cluster beside its place and move it there, for one that was cut short says it is a cluster."""
+    given, new = data.with_name("postgres.password"), data.with_name(f"{data.name}.new")
     given.touch(0o600)
     given.write_text(f"{password}\n", "utf-8")
-    data.mkdir(mode=0o700, exist_ok=True)
+    shutil.rmtree(new, ignore_errors=True)
+    new.mkdir(mode=0o700)
     try:
         if os.geteuid() == 0:
-            for path in (data, given):
+            for path in (new, given):
                 shutil.chown(path, OTHER_USER, OTHER_USER)
-            if subprocess.run([*_as_other_user(), "test", "-w", str(data)], check=False).returncode:
+            if subprocess.run([*_as_other_user(), "test", "-w", str(new)], check=False).returncode:
                 raise InputError(
                     f"the user {OTHER_USER} cannot reach {data}; "
                     "set TEXTBENCH_SERVERS to a folder inside folders that all may enter"
                 )
-        arguments = ["-D", str(data), "-U", USER, "--auth=scram-sha-256", f"--pwfile={given}"]
+        arguments = ["-D", str(new), "-U", USER, "--auth=scram-sha-256", f"--pwfile={given}"]
         _run("initdb", *arguments, "-E", "UTF8", "--locale=C.UTF-8")
+        new.replace(data)
     finally:
         given.unlink()
 

@@ -63,6 +63,8 @@ def test_large_features_that_a_run_used_go_where_they_were_quickly_made(store: S
     assert let_features_go(store, [cell], [*DONE, {"error": "no memory"}], since=5.0) == 0
     assert let_features_go(store, [cell], DONE, since=5.0) == 4_000_000
     assert is_let_go(quick) and is_let_go(old) and not any(map(is_let_go, kept))
+    (kept[0] / "meta.json").write_text("{")
+    (kept[1] / "meta.json").unlink()  # both are noticed where they are needed
     assert let_features_go(store, [cell], DONE, since=5.0) == 0
 
 

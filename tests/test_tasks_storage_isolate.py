@@ -80,6 +80,13 @@ def test_an_os_error_keeps_its_number_and_file() -> None:
     assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, "/some/file")
 
 
+def test_a_file_that_a_method_lacks_is_a_failed_cell_with_its_traceback() -> None:
+    arguments = [errno.ENOENT, "No such file or directory", "/no/lexicon.txt"]
+    with pytest.raises(CellError, match=r"^FileNotFoundError: .*/no/lexicon.txt") as caught:
+        isolate.run("tests.plumbing:raise_error", {"type": "OSError", "args": arguments})
+    assert "in raise_error" in caught.value.details
+
+
 def test_an_os_error_without_a_number_is_a_failed_cell() -> None:
     with pytest.raises(CellError, match=r"^OSError: odd$"):
         isolate.run("tests.plumbing:raise_error", {"type": "OSError", "args": ["odd"]})

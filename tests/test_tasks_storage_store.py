@@ -3,6 +3,7 @@
 import errno
 import json
 import logging
+import math
 import multiprocessing
 import os
 import subprocess
@@ -22,7 +23,7 @@ from textbench.tasks import InputError
 from textbench.tasks.storage import files, garbage
 from textbench.tasks.storage import store as store_module
 from textbench.tasks.storage.files import Damaged, read_meta, write_json
-from textbench.tasks.storage.garbage import artifacts, let_go, prune, reading
+from textbench.tasks.storage.garbage import artifacts, let_go, prune, reading, remove_leftovers
 from textbench.tasks.storage.isolate import CellError
 from textbench.tasks.storage.locks import locked
 from textbench.tasks.storage.recipe import Reference
@@ -460,6 +461,32 @@ def test_prune_removes_what_is_old_and_what_is_damaged(store: Store) -> None:
     assert store.open(kept).array("values").sum() == 10
 
 
+def cut(*_: Any, **__: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def test_prune_leaves_what_a_run_at_work_may_be_reading(store: Store) -> None:
+    made = [numbers({"n": n}, stage) for n, stage in enumerate(["featurize", "vectorize", "evaluate"])]
+    for reference in made:
+        store.ensure(reference)
+    with reading(store.root):
+        assert prune(store.root, older_than=-1, cheap=math.inf)[0] == 1
+        assert [store.has(reference) for reference in made] == [True, True, False]
+    assert prune(store.root, older_than=-1)[0] == 2
+
+
+def test_an_artifact_that_goes_is_never_there_in_part(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    reference = numbers({"n": 5})
+    store.ensure(reference)
+    monkeypatch.setattr(garbage.shutil, "rmtree", cut)
+    with pytest.raises(KeyboardInterrupt):
+        prune(store.root, older_than=-1)
+    assert not store.folder(reference).exists()
+    monkeypatch.undo()
+    remove_leftovers(store.root)
+    assert leftovers(store) == [] and not store.has(reference)
+
+
 def test_prune_removes_what_was_moved_aside(store: Store) -> None:
     become_a_file_of = numbers({"n": 5})
     other = numbers({"n": 6})
@@ -548,11 +575,32 @@ def test_letting_go_that_is_cut_short_leaves_the_artifact_whole(
     reference = numbers({"n": 5}, "featurize")
     store.ensure(reference)
 
-    def cut(*_: Any) -> None:
-        raise KeyboardInterrupt
-
     place = garbage if step == "put" else garbage.shutil
     monkeypatch.setattr(place, step, cut)
     with pytest.raises(KeyboardInterrupt):
         let_go(store.root, store.folder(reference))
     assert store.has(reference) and store.damage(reference) == ""
+
+
+@pytest.mark.parametrize("n_renamed", [0, 1])
+def test_what_was_on_its_way_out_is_put_back(
+    store: Store, monkeypatch: pytest.MonkeyPatch, n_renamed: int
+) -> None:
+    """Killed before or between the two renames by which one artifact takes the place of another."""
+    reference = numbers({"n": 5}, "featurize")
+    store.ensure(reference)
+    rename, renamed = Path.rename, []
+
+    def until(path: Path, target: Path) -> Path:
+        if len(renamed) == n_renamed:
+            raise KeyboardInterrupt
+        renamed.append(path)
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", until)
+    with pytest.raises(KeyboardInterrupt):
+        let_go(store.root, store.folder(reference))
+    monkeypatch.undo()
+    assert store.has(reference) == (n_renamed == 0)
+    remove_leftovers(store.root)
+    assert store.has(reference) and store.damage(reference) == "" and leftovers(store) == []

@@ -13,8 +13,6 @@ import optuna
 import pytest
 
 from textbench.tasks import tune
-from textbench.tasks.catalogue import dataset
-from textbench.tasks.ingest import reference as ingest
 from textbench.tasks.sources.user_data import UserData
 from textbench.tasks.sources.user_data import reference as own
 from textbench.tasks.storage import isolate
@@ -219,10 +217,6 @@ def test_labels_outside_the_budget_are_never_seen(tmp_path: Path, made: dict[str
     found = store.open(study(made, trials=0, labels=labels)).json("choice")
     scores = {row["mean"] for row in found["table"]}
     assert all(abs(score * 3 * 12 - round(score * 3 * 12)) < 1e-6 for score in scores)  # folds of 3, 3 and 4
-
-
-def test_the_catalogue_and_ingest_agree_on_the_data_set() -> None:
-    assert ingest("r8").params["dataset"] == dataset("r8").name
 
 
 def test_trials_share_the_artifact_of_a_representation(

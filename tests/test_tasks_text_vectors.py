@@ -19,6 +19,7 @@ from textbench.flows.plan.request import Request
 from textbench.flows.results.rows import result_row
 from textbench.tasks import InputError, text_vectors
 from textbench.tasks.storage import garbage
+from textbench.tasks.storage import store as store_module
 from textbench.tasks.storage.locks import locked
 from textbench.tasks.storage.store import Store
 
@@ -69,6 +70,19 @@ def test_a_run_embeds_each_text_once_and_says_what_was_cut(home: Path, encoded: 
     assert sum(about[part]["n_tokens"] for part in about) == 30 * 3 + LONG
     result_row(cell_of(home, ", max_tokens=5"), store)
     assert len(encoded) == 2 * len(set(TEXTS))
+
+
+def test_embedding_is_timed_the_first_time(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is timed warm is computed twice; of embeddings the second time would read what the first one kept."""
+    call, called = store_module._call, []
+
+    def noted(function: str, job: store_module.Job) -> None:
+        called.append(function)
+        call(function, job)
+
+    monkeypatch.setattr(store_module, "_call", noted)
+    Store(home / "store", isolated=False, warm=True).ensure(cell_of(home).references["text_vectors"])
+    assert called.count("textbench.tasks.text_vectors:compute") == 1
 
 
 def test_what_a_killed_run_had_embedded_is_kept_but_for_one_chunk(

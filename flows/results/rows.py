@@ -1,6 +1,8 @@
 """Rows of results: what a cell was, what it scored and what it took."""
 
+import math
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from textbench.flows.plan.base_cell import BaseCell, feature_stages, member_stage, plain_stage
@@ -43,7 +45,13 @@ def result_row(cell: Cell, store: Store) -> dict[str, Any]:
         },
     }
     # What it took to make a file elsewhere nobody knows here.
-    return row(cell) | found | ({} if entry.is_file else spent(used, store))
+    cost = {one.meta["key"]: _searched(one.json("choice")) for one in choices}
+    return row(cell) | found | ({} if entry.is_file else spent(used, store, cost))
+
+
+def _searched(choice: Mapping[str, Any]) -> float:
+    """Return the seconds of a search's trials when they were made, 0 where nothing was searched."""
+    return math.fsum(trial["seconds"] for trial in choice["trials"]) if choice["space"] else 0.0
 
 
 def _features_of_members(cell: Cell, store: Store) -> dict[str, Reference]:
@@ -100,10 +108,13 @@ def empty_row(
     }
 
 
-def spent(references: Mapping[str, Reference], store: Store) -> dict[str, Any]:
+def spent(
+    references: Mapping[str, Reference], store: Store, cost: Mapping[str, float] = MappingProxyType({})
+) -> dict[str, Any]:
     """Return what making these artifacts took: `seconds` by stage, and the highest `peak_mb`.
 
-    What several members of an ensemble share counts once.
+    What several members of an ensemble share counts once. cost: by the key of a search what its trials took, which is
+    more than it did itself where it was taken up again, found some made, or had several workers.
     """
     once = {reference.key: stage for stage, reference in reversed([*references.items()])}
     metas = {
@@ -113,7 +124,8 @@ def spent(references: Mapping[str, Reference], store: Store) -> dict[str, Any]:
     }
     seconds: dict[str, float] = {}
     for stage, meta in metas.items():
-        seconds[plain_stage(stage)] = seconds.get(plain_stage(stage), 0.0) + meta["seconds"]
+        own = max(meta["seconds"], cost.get(meta["key"], 0.0))
+        seconds[plain_stage(stage)] = seconds.get(plain_stage(stage), 0.0) + own
     return {
         "seconds": {stage: round(spent, 3) for stage, spent in seconds.items()},
         "peak_mb": round(max(meta["peak_mb"] for meta in metas.values()), 1),

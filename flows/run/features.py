@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 
 from textbench.flows.plan.base_cell import BaseCell
-from textbench.tasks.storage.files import META, read_meta
+from textbench.tasks.storage.files import META, Damaged, read_meta
 from textbench.tasks.storage.garbage import READERS, artifacts, behind, let_go, seconds_of
 from textbench.tasks.storage.locks import take
 from textbench.tasks.storage.recipe import Reference
@@ -43,8 +43,7 @@ def let_features_go(
             for _, folder, size in list(artifacts(store.root, "featurize"))
             if size >= LARGE
             and seconds_of(folder) < CHEAP * size / 1e6
-            and (folder.name in planned or _is_newly_made(folder / META, corpora, since))
-            and _is_made_again(folder / META)
+            and _may_go(folder, planned, corpora, since)
         ]
     finally:
         os.close(alone)
@@ -56,12 +55,18 @@ def let_features_go(
     return sum(freed)
 
 
-def _is_newly_made(path: Path, corpora: Set[str], since: float) -> bool:
-    """Tell whether features were made of one of these corpora since a time."""
-    meta = read_meta(path)
-    return meta["created"] >= since and not corpora.isdisjoint(behind([Reference.from_json(meta["recipe"])]))
+def _may_go(folder: Path, planned: Set[str], corpora: Set[str], since: float) -> bool:
+    """Tell whether features are made by a method, not taken from a user's file, and planned, or made for these corpora.
 
-
-def _is_made_again(path: Path) -> bool:
-    """Tell whether features are made by a method, not taken from a user's file."""
-    return str(read_meta(path)["recipe"]["function"]).startswith(MADE_AGAIN)
+    These since a time. What is damaged stays, to be noticed where it is needed.
+    """
+    try:
+        meta = read_meta(folder / META)
+    except (OSError, Damaged):
+        return False
+    if not str(meta["recipe"]["function"]).startswith(MADE_AGAIN):
+        return False
+    is_new = meta["created"] >= since
+    return folder.name in planned or (
+        is_new and not corpora.isdisjoint(behind([Reference.from_json(meta["recipe"])]))
+    )

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 META = "meta.json"
+OLD = "-old"  # ends the name of what is replaced, until what replaces it is in its place
 NAME_LENGTHS = 26  # where a member's own header in a zip file says how long its name and its extra field are
 
 
@@ -30,7 +31,7 @@ def put(folder: Path, place: Path) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
     flush(folder)
     if place.exists():
-        old = folder.with_name(f"{folder.name}-old")
+        old = folder.with_name(f"{folder.name}{OLD}")
         place.rename(old)
         folder.rename(place)
         shutil.rmtree(old, ignore_errors=True)

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from textbench.tasks import InputError
-from textbench.tasks.storage.files import META, Damaged, put, read_meta
+from textbench.tasks.storage.files import META, OLD, Damaged, put, read_meta
 from textbench.tasks.storage.locks import locked, take
 from textbench.tasks.storage.recipe import Reference
 from textbench.tasks.storage.store import ASIDE
@@ -48,12 +48,31 @@ def chunks(root: Path) -> list[Path]:
 
 
 def remove_leftovers(root: Path) -> None:
-    """Remove what killed computations left under `tmp`: whatever is of a key that nobody is making now."""
+    """Remove what killed computations left under `tmp`: whatever is of a key that nobody is making now.
+
+    An artifact that was on its way out when what replaces it had not come yet is put back.
+    """
     for path in (root / "tmp").glob("*"):
         with contextlib.ExitStack() as locks, contextlib.suppress(BlockingIOError, FileNotFoundError):
             for lock in root.glob(f"*/.{path.name.partition('-')[0]}.lock"):
                 fcntl.flock(locks.enter_context(lock.open("w")), fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(path, ignore_errors=True)
+            if not _put_back(root, path):
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def _put_back(root: Path, path: Path) -> bool:
+    """Put an artifact back in its place that `put` moved away; False where it is none, or another is there."""
+    if not path.name.endswith(OLD):
+        return False
+    try:
+        meta = read_meta(path / META)
+        place = root / meta["recipe"]["stage"] / meta["key"]
+    except (OSError, Damaged):
+        return False
+    if place.exists():
+        return False
+    path.rename(place)
+    return True
 
 
 def behind(references: Iterable[Reference]) -> dict[str, Reference]:
@@ -80,10 +99,13 @@ def prune(
 
     With `cheap` vectors and features go too, however new, where making them took fewer seconds a megabyte than that.
     If what is there then still takes more than `at_most` bytes, the oldest goes until it does not. What a run needs
-    again is computed again. An artifact that is just being made is waited for. Chunks of text vectors that are as old
-    count as artifacts; those of a model that is just embedding stay. The folders `keep` stay too. Raises InputError
-    where the oldest is to go while a run is at work.
+    again is computed again. An artifact that is just being made is waited for. While a run is at work, vectors and
+    features stay, which it may be reading. Chunks of text vectors that are as old count as artifacts; those of a model
+    that is just embedding stay. The folders `keep` stay too. Raises InputError where the oldest is to go while a run is
+    at work.
     """
+    if not root.exists():
+        return 0, 0
     count = freed = 0
     limit = time.time() - older_than
     for path in [*(root / ASIDE).glob("*"), *(root / "tmp").glob("*")]:
@@ -91,11 +113,16 @@ def prune(
             if path.stat().st_mtime < limit:
                 for lock in root.glob(f"*/.{path.name.partition('-')[0]}.lock"):
                     locks.enter_context(locked(lock))
-                count, freed = count + 1, freed + _remove(path)
-    for stage, folder, size in [found for found in artifacts(root) if found[1] not in keep]:
-        with locked(root / stage / f".{folder.name}.lock"), contextlib.suppress(FileNotFoundError):
-            if _created(folder) < limit or (stage in BULKY and seconds_of(folder) < cheap * size / 1e6):
-                count, freed = count + 1, freed + _remove(folder)
+                if not _put_back(root, path):
+                    count, freed = count + 1, freed + _remove(path)
+    alone = take(root / READERS)
+    with contextlib.nullcontext() if alone is None else os.fdopen(alone):  # held until then
+        for stage, folder, size in [found for found in artifacts(root) if found[1] not in keep]:
+            if stage in BULKY and alone is None:
+                continue
+            with locked(root / stage / f".{folder.name}.lock"), contextlib.suppress(FileNotFoundError):
+                if _created(folder) < limit or (stage in BULKY and seconds_of(folder) < cheap * size / 1e6):
+                    count, freed = count + 1, freed + _remove(folder, root)
     for folder in {path.parent for path in chunks(root)}:
         with contextlib.ExitStack() as locks, contextlib.suppress(BlockingIOError, FileNotFoundError):
             fcntl.flock(locks.enter_context((folder / ".lock").open("w")), fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -139,7 +166,7 @@ def _prune_oldest(root: Path, keep: Set[Path], at_most: float) -> tuple[int, int
                     contextlib.suppress(FileNotFoundError),
                     locked(lock) if lock else contextlib.nullcontext(),
                 ):
-                    count, freed = count + 1, freed + _remove(path)
+                    count, freed = count + 1, freed + _remove(path, root)
     return count, freed
 
 
@@ -179,10 +206,16 @@ def _created(folder: Path) -> float:
         return -math.inf
 
 
-def _remove(path: Path) -> int:
-    """Remove a file or a folder; return its bytes. Raises FileNotFoundError when it has gone by itself."""
+def _remove(path: Path, root: Path | None = None) -> int:
+    """Remove a file or a folder; return its bytes. Raises FileNotFoundError when it has gone by itself.
+
+    An artifact of the store under `root` leaves its place at once, so that none is there in part when this is killed.
+    """
     size = _size(path)
     if path.is_dir():
+        if root is not None:
+            (root / "tmp").mkdir(exist_ok=True)
+            path = path.rename(root / "tmp" / f"{path.name}-gone")
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink()

@@ -7,6 +7,7 @@ them is JSON.
 
 import contextlib
 import ctypes
+import errno
 import functools
 import importlib
 import json
@@ -35,6 +36,10 @@ PRELOAD = "textbench.tasks.storage.preloaded"
 POLL_SECONDS = 0.05
 JOBS = "TEXTBENCH_JOBS"
 MESSAGE_LENGTH = 1000
+# What is wrong with the machine, and nothing that a method did.
+OF_THE_MACHINE = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
+)
 _STARTING = threading.Lock()
 # Set when nobody waits any more for the computations begun inside.
 _STOPPED: ContextVar[threading.Event | None] = ContextVar("_STOPPED", default=None)
@@ -75,8 +80,8 @@ def run(
 
     `time_limit` is in seconds, `memory_limit` in megabytes of resident memory; over either, the child alone
     is killed. `threads` is the number of threads its linear algebra may use. `stage` is what a
-    reason calls it that names a limit. Raises CellError with the child's reason, or OSError when the child met one (a
-    full disk).
+    reason calls it that names a limit. Raises CellError with the child's reason, or OSError where that is one of the
+    machine (a full disk).
     """
     receiver, sender = multiprocessing.Pipe(duplex=False)
     arguments = (function, json.dumps(payload), threads, sender)
@@ -208,9 +213,10 @@ def _child(function: str, payload: str, threads: int, sender: Connection) -> Non
 def _failure(error: BaseException) -> dict[str, Any]:
     text = str(error).encode("utf-8", "backslashreplace").decode()
     first_line = text.strip().partition("\n")[0][:MESSAGE_LENGTH]
+    of_machine = isinstance(error, OSError) and error.errno in OF_THE_MACHINE
     return {
         "error": _named(error, first_line),
-        "errno": error.errno if isinstance(error, OSError) else None,
+        "errno": error.errno if of_machine else None,
         "filename": str(error.filename or "") if isinstance(error, OSError) else "",
         "traceback": tracebacks.of(error).encode("utf-8", "backslashreplace").decode(),
     }
