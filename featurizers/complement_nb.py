@@ -33,9 +33,10 @@ class ComplementNaiveBayes(LinearCountClassifier):
 
     `alpha`: pseudo-count of every term; the paper has 1, but its vocabulary is of single terms. The default is
     the best on a held-out third of the training documents of 20 Newsgroups. `weighting`: "tfidf" (sublinear, unit
-    length: the paper's transforms), "counts" or "binary". `norm`: divide each class's weights by their sum of
-    magnitudes (the paper's weight normalisation). No prior is used. Of several labels each is scored by the
-    difference to not having it.
+    length), "counts" or "binary". (The paper's transforms are log(1 + n) and log(N / df), and it scores documents by
+    raw counts; here they are 1 + log(n) and 1 + log((1 + N) / (1 + df)), scikit-learn's, in scoring too.) `norm`:
+    divide each class's weights by their sum of magnitudes (the paper's weight normalisation). No prior is used. Of
+    several labels each is scored by the difference to not having it.
 
     X, y, shapes and errors: `CountClassifier`; ValueError too for alpha not positive, an unknown weighting.
 

@@ -40,8 +40,9 @@ class LatentTopicalSkipGram(TopicalMethod):
     x_wk starts at the word's vector, for the words and topics that `token_topics` has together. Then, `n_rounds` times:
     one pass of skip-gram (`negative` samples in a `window`) in which a token puts in the vector of its word in its
     topic; t_k, the mean of a topic's tokens' vectors; phi_kw ~ (C_kw + eta) exp(cos(x_wk, t_k) / `temperature`); and
-    `n_sweeps` of Gibbs sampling with phi held. Pairs that never occur have the word's vector. Of q what is below 0.01
-    is left out. `random_state`: seed of the sampling. (All but the idea of turns is a reconstruction.)
+    `n_sweeps` of Gibbs sampling with phi held, which after the last round is not read. Pairs that never occur have the
+    word's vector. Of q what is below 0.01 is left out. `random_state`: seed of the sampling. (All but the idea of turns
+    is a reconstruction.)
 
     X: token ids, an int32 array (n_tokens,) a document. Features: dense float32, (n_documents, n_dimensions); a
     document without a term that has a vector is a row of zeros. `components_`: phi, float32 (n_topics, n_terms). Raises

@@ -42,7 +42,7 @@ class Lz77(LearnedArrays, TransformerMixin, BaseEstimator):
     At each word the parse takes the longest sequence, of `max_length` words at most and within the document, that
     stands wholly in what has been read before; where there is none, the single word. These sequences, and all single
     words, are the dictionary. It depends on the `order` in which documents are read: "given", "random" (by
-    `random_state`), and three that read the classes y of `fit`: "by_class" (smallest class first),
+    `random_state`), and three that read the classes y of `fit`: "by_class" (classes ascending),
     "by_class_reversed" and "alternating" (a document of each class in turn). Documents, training ones too, are then
     read from left to right by the longest phrase of the dictionary, so that one document always has one set of
     features; a word outside it is passed over.

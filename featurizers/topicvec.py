@@ -120,14 +120,14 @@ class TopicVec(LearnedArrays, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         return self
 
     def _parts(self, counts: sp.csr_matrix, y: Any) -> list[sp.csr_matrix]:
-        """Return the documents that topics are learned of together."""
+        """Return the documents that topics are learned of together; a label without any has no topics."""
         if self.topics == "shared":
             return [counts]
         if y is None:
             raise ValueError("topics by class are learned from labels: got none")
         if sp.issparse(y) or np.ndim(y) == 2:
             labels = y.toarray() if sp.issparse(y) else np.asarray(y)
-            return [counts[np.flatnonzero(column)] for column in labels.T]
+            return [counts[np.flatnonzero(column)] for column in labels.T if column.any()]
         return [counts[np.flatnonzero(y == label)] for label in np.unique(y)]
 
     def _learned(self, counts: sp.csr_matrix, rng: np.random.Generator) -> np.ndarray:

@@ -56,9 +56,8 @@ def test_a_ratio_may_be_no_wider_than_a_factor() -> None:
     assert "a factor of 1.5 to each side" in judge_figure(ratio, Interval(12.0, 7.9, 18.0)).reason
     assert judge_figure(ratio, Interval(9.0, -4.0, 22.0)).kind == "undecided"
     assert judge_figure(ratio, Interval(5.0, 1.0, 9.0)).kind == "not reproduced"
-    assert (
-        judge_figure(Interval(12.4, 1.0, 24.0), Interval(12.0, 6.0, 18.0)).kind == "reproduced"
-    )  # as rounded
+    as_rounded = judge_figure(Interval(12.4, 1.0, 24.0), Interval(12.0, 6.0, 18.0))
+    assert as_rounded.kind == "reproduced"
 
 
 def test_rounding_of_ratios_adds_up() -> None:

@@ -46,6 +46,8 @@ def test_orders_by_class() -> None:
     y = [1, 0, 1, 1, 0]
     assert Lz77(order="by_class")._sequence(5, y).tolist() == [1, 4, 0, 2, 3]
     assert Lz77(order="by_class_reversed")._sequence(5, y).tolist() == [0, 2, 3, 1, 4]
+    assert Lz77(order="by_class")._sequence(3, [1, 0, 0]).tolist() == [1, 2, 0]  # by number, not by size
+    assert Lz77(order="by_class")._sequence(3, [1, 1, 0]).tolist() == [2, 0, 1]
     assert Lz77(order="alternating")._sequence(5, y).tolist() == [1, 0, 4, 2, 3]
     assert Lz77()._sequence(5, y).tolist() == [0, 1, 2, 3, 4]
     method = Lz77(order="by_class").fit(PAPER, [1, 0, 0])

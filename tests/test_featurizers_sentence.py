@@ -12,7 +12,7 @@ import pytest
 from tests.small_model import CONFIG, HIDDEN, save_model, save_safetensors, weights
 from textbench.featurizers._encoders import bert, onnx_graph, places
 from textbench.featurizers._encoders.encoder import LIBRARIES, encoder_of
-from textbench.featurizers._encoders.folder import read_safetensors
+from textbench.featurizers._encoders.folder import open_model, read_safetensors
 from textbench.featurizers._encoders.places import NoModel
 from textbench.featurizers.sentence import MINILM, SentenceVectors
 
@@ -120,6 +120,87 @@ def test_linear_layers_after_pooling(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("mode", "switch"), [("cls", "cls_token"), ("max", "max_tokens"), ("lasttoken", "lasttoken")]
+)
+def test_pooling_is_read_as_sentence_transformers_writes_it(tmp_path: Path, mode: str, switch: str) -> None:
+    """A mode since its version 5.4, before that a switch for each; the longest text moved to the tokenizer's file."""
+    since = {
+        "1_Pooling/config.json": {
+            "embedding_dimension": HIDDEN,
+            "pooling_mode": mode,
+            "include_prompt": True,
+        },
+        "sentence_bert_config.json": {"transformer_task": "feature-extraction"},
+        "tokenizer_config.json": {"model_max_length": 20},
+    }
+    new = encoder_of(str(save_model(tmp_path / "new", **since)), backend="numpy")
+    old = {"1_Pooling/config.json": {f"pooling_mode_{switch}": True, "pooling_mode_mean_tokens": False}}
+    before = encoder_of(str(save_model(tmp_path / "old", **old)), backend="numpy")
+    assert (new.pooling, new.max_tokens) == (before.pooling, before.max_tokens) == (mode, 20)
+    assert (new.encode(TEXTS) == before.encode(TEXTS)).all()
+
+
+def test_positions_of_roberta_begin_after_that_of_padding(tmp_path: Path) -> None:
+    changed = {"config.json": CONFIG | {"model_type": "xlm-roberta"}, "sentence_bert_config.json": {}}
+    endless = {"tokenizer_config.json": {"model_max_length": 10**30}}
+    folder = open_model(str(save_model(tmp_path / "model", **changed, **endless)))
+    assert (folder.max_tokens, folder.most_tokens) == (38, 38)
+
+
+def test_a_prompt_that_pooling_leaves_out_is_refused(tmp_path: Path) -> None:
+    said = {"pooling_mode": "mean", "include_prompt": False}
+    folder = str(save_model(tmp_path / "model", **{"1_Pooling/config.json": said}))
+    assert encoder_of(folder, backend="numpy").pooling == "mean"
+    with pytest.raises(NoModel, match="leaves its prompt out of pooling"):
+        encoder_of(folder, backend="numpy", prompt="query")
+
+
+@pytest.mark.parametrize(
+    ("config", "weights_too", "said"),
+    [({"use_residual": True}, True, "a residual is not known"), ({}, False, "must hold model.safetensors")],
+)
+def test_linear_layers_that_are_not_understood_are_refused(
+    tmp_path: Path, config: dict[str, Any], weights_too: bool, said: str
+) -> None:
+    with pytest.raises(NoModel, match=said):
+        encoder_of(str(dense_model(tmp_path, np.eye(HIDDEN), config, weights_too)), backend="numpy").encode(
+            ["w1"]
+        )
+
+
+@pytest.mark.parametrize("n", [5, HIDDEN])
+def test_a_file_that_pools_has_the_linear_layers_too(tmp_path: Path, n: int) -> None:
+    """By the length of its vectors, where that tells; pooling cannot be another then."""
+    matrix = np.full((n, HIDDEN), 0.5, dtype=np.float32)
+    encoder = encoder_of(str(dense_model(tmp_path, matrix)), backend="numpy")
+    whole = np.arange(n, dtype=np.float32)
+    vars(encoder)["forward"] = lambda ids: whole
+    assert (encoder.encode(["w1"])[0] == whole).all()
+    if n != HIDDEN:
+        half = np.arange(HIDDEN, dtype=np.float32)
+        vars(encoder)["forward"] = lambda ids: half
+        assert (encoder.encode(["w1"])[0] == matrix @ half).all()
+    other = encoder_of(encoder.folder.path.as_posix(), backend="numpy", pooling="cls")
+    vars(other)["forward"] = lambda ids: whole
+    with pytest.raises(NoModel, match="pooling can only be 'auto'"):
+        other.encode(["w1"])
+
+
+def dense_model(
+    folder: Path, matrix: np.ndarray, config: dict[str, Any] | None = None, weights_too: bool = True
+) -> Path:
+    """The small model with a linear layer after pooling."""
+    kinds = {"": "Transformer", "1_Pooling": "Pooling", "2_Dense": "Dense"}
+    modules = [{"type": f"models.{kind}", "path": path} for path, kind in kinds.items()]
+    model = save_model(folder / "dense", **{"modules.json": modules, "2_Dense/config.json": config or {}})
+    if weights_too:
+        save_safetensors(
+            model / "2_Dense" / "model.safetensors", {"linear.weight": matrix.astype(np.float32)}
+        )
+    return model
+
+
 def test_vectors_that_are_known_are_not_made_again_and_another_model_is_refused(tmp_path: Path) -> None:
     folder = save_model(tmp_path / "model")
     known = {"w1": np.arange(HIDDEN, dtype=np.float32)}
@@ -159,6 +240,8 @@ def test_a_model_is_found_in_the_hubs_cache_and_where_it_was_looked_for_is_said(
         ({"1_Pooling/config.json": {"pooling_mode_weightedmean_tokens": True}}, "pooling must be one of mean, cls"),
         ({"config.json": CONFIG | {"model_type": "mpnet"}}, "reads BERT with gelu, got 'mpnet' with 'gelu'"),
         ({"config.json": {}}, "must hold config.json and tokenizer.json"),
+        ({"1_Pooling/config.json": {"pooling_mode": ["mean", "cls"]}}, "pooling must be one of .*, got mean, cls"),
+        ({"1_Pooling/config.json": {"embedding_dimension": HIDDEN}}, "pooling must be one of .*, got none"),
     ],
 )  # fmt: skip
 def test_a_model_that_is_not_understood_is_refused(
@@ -184,7 +267,8 @@ def test_the_output_that_holds_vectors_is_chosen() -> None:
     echo, layer = output("ids", "int64", "b", "n"), output("last", "float", "b", "n", 8)
     whole, row = output("sentence_embedding", "float", "b", 8), output("pooler", "float", "b", 8)
     assert onnx_graph._output([echo, layer, row], 8) == "last"
-    assert onnx_graph._output([echo, layer, whole], 8) == "sentence_embedding"
+    assert onnx_graph._output([echo, layer, whole], 8) == "last"
+    assert onnx_graph._output([echo, row, whole], 8) == "sentence_embedding"
     assert onnx_graph._output([echo, row], 8) == "pooler"
     with pytest.raises(NoModel, match=r"got ids tensor\(int64\) \['b', 'n'\]"):
         onnx_graph._output([echo], 8)

@@ -98,6 +98,14 @@ def test_with_a_uniform_base_the_fit_is_that_of_latent_features() -> None:
     np.testing.assert_allclose(log_softmax(topics, UNIT, flat), log_softmax(topics, UNIT))
 
 
+def test_a_label_of_no_document_has_no_topics() -> None:
+    """Its random start would be columns of features that the seed alone makes."""
+    labels = np.eye(3, dtype=int)[LABELS]
+    labels[:, 1] = 0
+    method = topicvec.build(n_topics=4, max_iter=8, random_state=0, topics="by_class")
+    assert len(method.fit(COUNTS, labels, word_vectors=VECTORS).topic_vectors_) == 1 + 2 * 3
+
+
 def test_topics_by_class_are_put_together_and_need_labels() -> None:
     method = topics_of(topics="by_class")
     assert method.transform(COUNTS).shape[1] == 1 + 3 * 3 + N_DIMENSIONS

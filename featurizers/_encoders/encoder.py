@@ -1,5 +1,6 @@
 """Texts turned into vectors by a sentence model: pieces, one text at a time through a backend, pooling."""
 
+import importlib.metadata
 import importlib.util
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 BACKENDS = ("onnx", "numpy", "torch")
+WAY = 1  # one more whenever a change of this folder's code changes vectors
 # What each needs beside what everybody has, and the extra that brings it.
 LIBRARIES = {
     "onnx": (("onnx", "onnxruntime", "tokenizers"), "neural"),
@@ -40,8 +42,11 @@ class Encoder:
     backend: str
 
     def described(self) -> dict[str, Any]:
-        """Return what shapes the vectors, as JSON values."""
+        """Return what shapes the vectors, as JSON values: kept ones of another description are not taken for these."""
+        libraries = (name.replace("_", "-") for name in LIBRARIES[self.backend][0])
         return {
+            "way": WAY,
+            "libraries": {name: importlib.metadata.version(name) for name in libraries},
             "fingerprint": self.folder.fingerprint,
             "max_tokens": self.max_tokens,
             "prompt": self.prompt,
@@ -89,13 +94,17 @@ class Encoder:
     def dense(self) -> list[tuple[np.ndarray, np.ndarray, str]]:
         """The linear layers after pooling: weights, biases, and what is applied to their output.
 
-        Raises NoModel for an activation that is neither.
+        Raises NoModel for an activation that is neither, a residual, and weights that are no safetensors.
         """
         found = []
         for folder in self.folder.dense:
             import json
 
             config = json.loads((folder / "config.json").read_text("utf-8"))
+            if config.get("use_residual"):
+                raise NoModel(f"{folder}: a linear layer with a residual is not known here")
+            if not (folder / "model.safetensors").is_file():
+                raise NoModel(f"{folder} must hold model.safetensors")
             arrays = read_safetensors(folder / "model.safetensors")
             activation = str(config.get("activation_function", "Identity")).rpartition(".")[2]
             if activation not in ("Identity", "Tanh"):
@@ -137,9 +146,8 @@ class Encoder:
         """Return the vector of one text's pieces, int64 (n_pieces,): float32 (n_dimensions,)."""
         room = self.max_tokens - self.n_special
         parts = [pieces[start : start + room] for start in range(0, len(pieces), room)]
-        vectors = [
-            self._finished(self._pooled(self.forward(self._framed(part)))) for part in parts[: self._n_parts]
-        ]
+        layers = [self.forward(self._framed(part)) for part in parts[: self._n_parts]]
+        vectors = [self._finished(self._pooled(layer), is_pooled_here=layer.ndim == 2) for layer in layers]
         if len(vectors) == 1:
             return vectors[0]
         mean = np.average(vectors, axis=0, weights=[len(part) for part in parts]).astype(np.float32)
@@ -168,6 +176,10 @@ class Encoder:
 
     def _pooled(self, layer: np.ndarray) -> np.ndarray:
         if layer.ndim == 1:
+            if self.pooling != self.folder.pooling:
+                raise NoModel(
+                    f"{self.folder.path}: its ONNX file gives pooled vectors alone; pooling can only be 'auto'"
+                )
             return layer
         pooled = {
             "mean": lambda: layer.mean(axis=0),
@@ -177,8 +189,10 @@ class Encoder:
         }
         return np.asarray(pooled[self.pooling](), dtype=np.float32)
 
-    def _finished(self, vector: np.ndarray) -> np.ndarray:
-        for weight, bias, activation in self.dense:
+    def _finished(self, vector: np.ndarray, *, is_pooled_here: bool) -> np.ndarray:
+        """Return a pooled vector after the layers, which an ONNX file that pools has in it if its vector is as long."""
+        is_whole = not is_pooled_here and len(vector) == self.n_dimensions
+        for weight, bias, activation in [] if is_whole else self.dense:
             vector = weight @ vector + bias
             vector = np.tanh(vector) if activation == "Tanh" else vector
         return _unit(vector) if self.folder.is_normalized else vector
@@ -215,14 +229,16 @@ def encoder_of(
     """
     require(backend)
     folder = open_model(model)
-    limit = folder.config.get("max_position_embeddings") or folder.max_tokens
-    if max_tokens is not None and not 3 <= max_tokens <= limit:
-        raise NoModel(f"max_tokens of {model} must lie in 3 .. {limit}, got {max_tokens}")
+    if max_tokens is not None and not 3 <= max_tokens <= folder.most_tokens:
+        raise NoModel(f"max_tokens of {model} must lie in 3 .. {folder.most_tokens}, got {max_tokens}")
     said = folder.default_prompt if prompt is None else prompt
+    before = folder.prompts.get(said, said) if said else ""
+    if before and not folder.pools_prompt:
+        raise NoModel(f"{model} leaves its prompt out of pooling, which is not known here; say prompt=''")
     return Encoder(
         folder,
         max_tokens or folder.max_tokens,
-        folder.prompts.get(said, said) if said else "",
+        before,
         folder.pooling if pooling == "auto" else pooling,
         long,
         backend,

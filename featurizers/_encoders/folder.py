@@ -16,6 +16,9 @@ POOLINGS = ("mean", "cls", "max", "lasttoken")
 DTYPES = {"F32": "<f4", "F16": "<f2", "F64": "<f8", "I64": "<i8", "I32": "<i4", "I8": "<i1"}
 WEIGHTS = ("model.safetensors", "model.onnx", "onnx/model.onnx", "pytorch_model.bin")
 NOTHING: dict[str, Any] = {}
+NO_LIMIT = 10**6  # tokenizers say one that is beyond where they have none
+# Those of RoBERTa count positions from after that of padding, which is the second.
+OFFSET = {"roberta": 2, "xlm-roberta": 2, "camembert": 2, "mpnet": 2}
 
 
 @dataclass(frozen=True)
@@ -23,8 +26,9 @@ class ModelFolder:
     """A model's folder as its files describe it.
 
     `pooling` is one of POOLINGS, `dense` the folders of linear layers after it, `is_normalized` whether vectors end
-    with unit length, `max_tokens` the longest text in pieces, special ones included, `prompts` what goes before a text
-    by name, `fingerprint` the sha256 of all that shapes its vectors.
+    with unit length, `max_tokens` the longest text in pieces, special ones included, and `most_tokens` the longest that
+    its positions allow, `prompts` what goes before a text by name, `pools_prompt` whether that counts in pooling,
+    `fingerprint` the sha256 of all that shapes its vectors.
     """
 
     path: Path
@@ -33,9 +37,11 @@ class ModelFolder:
     pooling: str
     is_normalized: bool
     max_tokens: int
+    most_tokens: int
     dense: tuple[Path, ...] = ()
     prompts: Mapping[str, str] = field(default_factory=dict)
     default_prompt: str | None = None
+    pools_prompt: bool = True
     fingerprint: str = ""
 
     @functools.cached_property
@@ -76,38 +82,46 @@ def _opened(path: Path, stamps: tuple[tuple[Path, int, int], ...]) -> ModelFolde
     config, said = _json(transformer / "config.json"), _json(path / "config_sentence_transformers.json")
     if not config or not (transformer / "tokenizer.json").is_file():
         raise NoModel(f"{path} must hold config.json and tokenizer.json")
+    positions = (config.get("max_position_embeddings") or 0) - OFFSET.get(config.get("model_type"), 0)
     limits = [
         _json(transformer / "sentence_bert_config.json").get("max_seq_length"),
-        config.get("max_position_embeddings"),
+        _json(transformer / "tokenizer_config.json").get("model_max_length"),
+        positions,
     ]
-    longest = [limit for limit in limits if limit]
+    longest = min((int(limit) for limit in limits if limit and 0 < limit < NO_LIMIT), default=512)
+    pooling = _json(folders.get("Pooling", [path])[0] / "config.json") if "Pooling" in folders else NOTHING
     return ModelFolder(
         path=path,
         config=config,
         transformer=transformer,
-        pooling=_pooling(folders.get("Pooling", [path])[0]),
+        pooling=_pooling(pooling, path),
         is_normalized="Normalize" in folders,
-        max_tokens=min(longest) if longest else 512,
+        max_tokens=longest,
+        most_tokens=positions if positions > 0 else longest,
         dense=tuple(folders.get("Dense", [])),
         prompts=said.get("prompts") or {},
         default_prompt=said.get("default_prompt_name"),
+        pools_prompt=pooling.get("include_prompt", True),
         fingerprint=fingerprint_of(path, [file for file, *_ in stamps]),
     )
 
 
-def _pooling(folder: Path) -> str:
-    said = _json(folder / "config.json")
-    found = [
-        name.removeprefix("pooling_mode_")
+def _pooling(said: Mapping[str, Any], path: Path) -> str:
+    """Return how a model pools, as sentence-transformers writes it: a mode since 5.4, before that a switch for each."""
+    if not said:  # a transformer by itself
+        return "mean"
+    mode = said.get("pooling_mode", [])
+    found = [mode] if isinstance(mode, str) else [str(one) for one in mode]
+    found += [
+        name.removeprefix("pooling_mode_").partition("_token")[0]
         for name, is_on in said.items()
         if name.startswith("pooling_mode_") and is_on
     ]
-    names = {"mean_tokens": "mean", "cls_token": "cls", "max_tokens": "max", "lasttoken": "lasttoken"}
-    if not found:
-        return "mean"
-    if len(found) > 1 or found[0] not in names:
-        raise NoModel(f"{folder}: pooling must be one of {', '.join(POOLINGS)}, got {', '.join(found)}")
-    return names[found[0]]
+    if len(found) != 1 or found[0] not in POOLINGS:
+        raise NoModel(
+            f"{path}: pooling must be one of {', '.join(POOLINGS)}, got {', '.join(found) or 'none'}"
+        )
+    return found[0]
 
 
 def _json(path: Path) -> Any:

@@ -121,12 +121,12 @@ def session(model: "bytes | Path", hidden_size: int) -> Callable[[np.ndarray], n
 
 
 def _output(outputs: list[Any], hidden_size: int) -> str:
-    """Return the output to read: `sentence_embedding`, else the one float of three axes, else one vector a text."""
+    """Return the output to read: the one float of three axes, else `sentence_embedding`, else one vector a text."""
     floats = [one for one in outputs if "float" in one.type]
     named = [one for one in floats if one.name == "sentence_embedding"]
     layers = [one for one in floats if len(one.shape) == 3]
     rows = [one for one in floats if len(one.shape) == 2 and one.shape[1] == hidden_size]
-    for found in (named, layers, rows):
+    for found in (layers, named, rows):
         if len(found) == 1:
             return str(found[0].name)
     said = "; ".join(f"{one.name} {one.type} {one.shape}" for one in outputs)
