@@ -213,10 +213,10 @@ def _child(function: str, payload: str, threads: int, sender: Connection) -> Non
 def _failure(error: BaseException) -> dict[str, Any]:
     text = str(error).encode("utf-8", "backslashreplace").decode()
     first_line = text.strip().partition("\n")[0][:MESSAGE_LENGTH]
-    of_machine = isinstance(error, OSError) and error.errno in OF_THE_MACHINE
+    number = error.errno if isinstance(error, OSError) else None
     return {
         "error": _named(error, first_line),
-        "errno": error.errno if of_machine else None,
+        "errno": number if number in OF_THE_MACHINE else None,
         "filename": str(error.filename or "") if isinstance(error, OSError) else "",
         "traceback": tracebacks.of(error).encode("utf-8", "backslashreplace").decode(),
     }
