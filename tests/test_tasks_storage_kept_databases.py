@@ -34,7 +34,8 @@ def made(folder: Path) -> tuple[list[str], list[tuple[object, ...]]]:
 def test_a_folder_that_is_filled_has_the_database_that_mlflow_makes(kept: Path, tmp_path: Path) -> None:
     assert not kept.exists()
     by_mlflow = made(tmp_path / "first")
-    stamp = (kept.stat().st_ino, kept.stat().st_mtime_ns)  # not when it was read, which a second reading moves
+    # Not when it was read, which a second reading moves.
+    stamp = (kept.stat().st_ino, kept.stat().st_mtime_ns)
     assert made(tmp_path / "second") == by_mlflow
     assert (kept.stat().st_ino, kept.stat().st_mtime_ns) == stamp
     assert list(kept.parent.iterdir()) == [kept]
