@@ -53,6 +53,10 @@ def make_databases(variables: Mapping[str, str]) -> None:
 
 def _initialise(data: Path, password: str) -> None:
     """Make the cluster beside its place and move it there, for one that was cut short says it is a cluster."""
+    if data.exists() and any(data.iterdir()):
+        raise InputError(
+            f"{data} is not empty and no cluster of PostgreSQL; move it away, or set TEXTBENCH_SERVERS"
+        )
     given, new = data.with_name("postgres.password"), data.with_name(f"{data.name}.new")
     given.touch(0o600)
     given.write_text(f"{password}\n", "utf-8")

@@ -306,9 +306,7 @@ class Verdicts(Displayed):
         rows: list[list[str | Datum]] = []
         for place in dict.fromkeys(_place(entry.claim.id) for entry in self.entries):
             rows.append([Datum(place, style="bold"), *[""] * 4])
-            for entry in self.entries:
-                if _place(entry.claim.id) != place:
-                    continue
+            for entry in (one for one in self.entries if _place(one.claim.id) == place):
                 printed = entry.claim.text if entry.claim.printed else "order"
                 verdict = Datum(entry.verdict.kind, style=STYLES.get(entry.verdict.kind, ""))
                 name = Datum(f"  {entry.claim.id[len(place) + 1 :]}")

@@ -215,7 +215,7 @@ def _remove(path: Path, root: Path | None = None) -> int:
     if path.is_dir():
         if root is not None:
             (root / "tmp").mkdir(exist_ok=True)
-            path = path.rename(root / "tmp" / f"{path.name}-gone")
+            path = path.rename(tempfile.mkdtemp(prefix=f"{path.name}-", dir=root / "tmp"))
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink()
