@@ -11,6 +11,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from tests.warm import PROJECT
 from textbench.flows.cli.options import options_of, takes
 from textbench.flows.plan import suites
 from textbench.flows.plan.cell import plan
@@ -143,6 +144,28 @@ def test_a_request_is_planned_once_and_a_changed_one_anew(monkeypatch: pytest.Mo
     handed = benchmark.validate_parameters({"request": request})["request"]  # as Prefect does
     assert plan(handed)[0] is plan(request)[0]
     assert plan(replace(request, seeds=[1]))[0].seed == 1
+
+
+def test_what_made_a_result_is_the_same_for_all_seeds_and_draws_and_another_for_other_code(
+    tmp_path: Path,
+) -> None:
+    def made_by(*methods: str, **asked: Any) -> set[str]:
+        return {cell.made_by for cell in plan(BenchmarkRequest(["r8"], methods, (0, 1), **asked))}
+
+    for method in ("lsi", "scdv", "join(tfidf, lsi)", "ensemble(tfidf, nb)"):
+        assert len(made_by(method)) == 1, method
+    ways = [made_by("lsi"), made_by("lsi", trials=5), made_by("lsi", rule="words"), made_by("tfidf")]
+    assert len(set.union(*ways)) == 4
+    curve = plan(LabelBudgetRequest(["r8"], ["lsi"], seeds=[3], budgets=[40, 80], draws=2))
+    assert {cell.made_by for cell in curve} == made_by("lsi")
+    code = (PROJECT / "featurizers" / "binary.py").read_text()
+    (tmp_path / "first").mkdir()
+    (tmp_path / "first" / "mine.py").write_text(code)
+    (tmp_path / "mine.py").write_text(code)
+    first = made_by(str(tmp_path / "first" / "mine.py"))
+    assert made_by(str(tmp_path / "mine.py")) == first
+    (tmp_path / "mine.py").write_text(code.replace("return binarize", "return 2 * binarize"))
+    assert first.isdisjoint(made_by(str(tmp_path / "mine.py")))
 
 
 def test_curves_have_every_budget_of_every_draw() -> None:

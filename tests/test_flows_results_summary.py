@@ -189,6 +189,27 @@ def test_latest_keeps_the_newest_of_each_cell() -> None:
     assert sorted(r["metrics"]["accuracy"] for r in latest(rows)) == [0.2, 0.4]
 
 
+def test_seeds_that_other_code_made_are_no_part_of_a_mean() -> None:
+    rows = [row("a", 0.9, seed, created=float(seed), made_by="first") for seed in range(3)]
+    rows += [row("b", 0.5, seed, made_by="other") for seed in range(2)]
+    assert [(s.method, s.n_seeds, s.n_otherwise) for s in summarise(latest(rows))] == [
+        ("a", 3, 0),
+        ("b", 2, 0),
+    ]
+    rows.append(row("a", 0.8, 0, created=9.0, made_by="edited"))
+    found = latest(rows)
+    (edited, b) = summarise(latest(found))  # of what is left nothing is left out, nor is the number lost
+    assert (edited.method, edited.by_seed["accuracy"], edited.n_otherwise) == ("a", {0: 0.8}, 2)
+    assert (b.method, b.n_seeds, b.n_otherwise) == ("b", 2, 0)
+    assert "Left out: 2 runs of a, made by other code" in " ".join(printed(found).split())
+    assert json.loads(FORMATS["json"](found).splitlines()[0])["n_otherwise"] == 2
+    # What does not say how it was made may have been made by any code.
+    old = [row("a", 0.9, seed, created=float(seed)) for seed in range(3)]
+    assert summarise(latest(old))[0].n_seeds == 3
+    (one,) = summarise(latest([*old, row("a", 0.8, 5, created=9.0, made_by="edited")]))
+    assert (one.by_seed["accuracy"], one.n_otherwise) == ({5: 0.8}, 3)
+
+
 def test_json_lines_keep_every_digit() -> None:
     rows = [row("a", 0.1 + 0.2)]
     (summary,) = (json.loads(line) for line in FORMATS["json"](rows).splitlines())

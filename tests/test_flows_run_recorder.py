@@ -18,6 +18,7 @@ from textbench.flows.results.index import Index
 from textbench.flows.results.rankings import RankingCell as Ranking
 from textbench.flows.results.rankings import row as ranking_row
 from textbench.flows.results.rows import row
+from textbench.flows.results.summary import made_alike
 from textbench.flows.run import outbox
 from textbench.flows.run.label_budgets import CurveRecorder
 from textbench.flows.run.prefect_tasks import state_of
@@ -40,8 +41,8 @@ def make_corpus(job: Job) -> None:
 
 
 def make_metrics(job: Job) -> None:
-    """Write the parameters as the metrics."""
-    job.save_json("metrics", job.params["metrics"])
+    """Write an accuracy that depends on the seed alone."""
+    job.save_json("metrics", {"accuracy": 0.5 + job.params["seed"] / 10})
 
 
 @dataclass
@@ -134,14 +135,14 @@ def metrics_file(recorder: Recorder[Any], cell: BaseCell) -> Path:
     return recorder.store.folder(cell.references["evaluate"]) / "metrics.json"
 
 
-def references(number: int) -> dict[str, Reference]:
+def references(number: int, code: str = "") -> dict[str, Reference]:
     corpus = Reference("ingest", "tests.test_flows_run_recorder:make_corpus", {})
-    params = {"metrics": {"accuracy": 0.5 + number / 10}}
-    result = Reference("evaluate", "tests.test_flows_run_recorder:make_metrics", params, {"corpus": corpus})
+    function = "tests.test_flows_run_recorder:make_metrics"
+    result = Reference("evaluate", function, {"seed": number}, {"corpus": corpus}, code)
     return {"ingest": corpus, "evaluate": result}
 
 
-def cells_of(name: str) -> list[BaseCell]:
+def cells_of(name: str, code: str = "") -> list[BaseCell]:
     if name == "retrieval":
         return [Ranking("c", f"m{i}", "honest", 0, 0, references(i), {"rule": "words"}) for i in range(3)]
     asked = [
@@ -149,7 +150,7 @@ def cells_of(name: str) -> list[BaseCell]:
         for i in (1, 2, 3)
     ]
     return [
-        Cell("d", "m", "honest", i, 0, references(i), "linear-svm", request)
+        Cell("d", "m", "honest", i, 0, references(i, code), "linear-svm", request)
         for i, request in enumerate(asked)
     ]
 
@@ -258,6 +259,38 @@ def test_what_is_recorded_is_neither_written_nor_mlflow_imported_again(flow: Flo
     assert flow.records() == records
     assert [found | {"cached": False} for found in again.rows.values()] == list(first.rows.values())
     assert all(found["cached"] for found in again.rows.values())
+
+
+@pytest.mark.parametrize("name", ["benchmark", "label_budget"])
+def test_cells_of_code_that_was_brought_back_are_the_newest_again(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flow = made(name, tmp_path, monkeypatch)
+    flow.finish()
+    first, records = flow.cells, flow.records()
+    flow.cells = cells_of(name, "edited")
+    flow.finish()
+    assert {found["key"] for found in made_alike(Index(tmp_path).rows())} == {c.key for c in flow.cells}
+    flow.cells = first
+    assert all(found["cached"] for found in flow.finish().rows.values())
+    kept = made_alike(Index(tmp_path).rows())
+    assert {found["key"] for found in kept} == {cell.key for cell in first}
+    assert sum(found.get("n_otherwise", 0) for found in kept) == 3
+    again = {cell.key: flow.records()[cell.key] for cell in first}
+    assert [record["created"] > records[key]["created"] for key, record in again.items()] == [True] * 3
+    assert flow.finish() and {key: flow.records()[key] for key in again} == again
+
+
+def test_a_record_of_an_earlier_version_is_told_what_made_it(sweep: Flow) -> None:
+    sweep.finish()
+    cell, records = sweep.cells[0], sweep.records()
+    old = {name: value for name, value in records[cell.key].items() if name != "made_by"}
+    write_json(sweep.home / "index" / f"{cell.key}.json", old)
+    sweep.finish()
+    assert sweep.records() == records
+    assert (
+        records[cell.key]["made_by"] == sweep.runs.runs["run-0"]["tags"]["textbench.made_by"] == cell.made_by
+    )
 
 
 def test_another_sweep_tags_the_runs_it_uses(flow: Flow) -> None:

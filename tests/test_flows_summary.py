@@ -13,9 +13,9 @@ from textbench.flows.plan.request import Request
 PAGE = f"http://127.0.0.1:4200/runs/flow-run/{'0' * 36}"
 
 
-def said(home: Path, capsys: pytest.CaptureFixture[str]) -> str:
+def said(home: Path, capsys: pytest.CaptureFixture[str], **changes: object) -> str:
     row = one_label(home, "r8", "nb", [0, 1] * 5, [0, 1] * 5)
-    print_summary(home, [row], PAGE)
+    print_summary(home, [row | changes], PAGE)
     return capsys.readouterr().out
 
 
@@ -27,6 +27,14 @@ def test_where_to_look_next_fits_a_terminal(
     assert heading
     assert PAGE in lines
     assert max(map(len, lines.splitlines())) <= WIDTH
+
+
+def test_what_was_there_before_is_shown_by_its_id(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "textbench show last" in said(tmp_path, capsys, cached=False)
+    assert "textbench show 0123abcd\n" in said(tmp_path, capsys, cached=True, run_id="0123abcd" * 4)
 
 
 def test_a_quiet_run_says_its_results_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

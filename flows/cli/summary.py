@@ -126,6 +126,7 @@ def print_board(home: Path, rows: Sequence[dict[str, Any]]) -> None:
 
 def print_summary(home: Path, rows: Sequence[dict[str, Any]], page: str) -> None:
     """Print the leaderboard and its verdict; `page` is that of the flow."""
+    from textbench.flows.results.runs import LAST, short_id
     from textbench.flows.run import mlflow_views
     from textbench.tasks.tracking.tracker import read_settings
 
@@ -139,7 +140,8 @@ def print_summary(home: Path, rows: Sequence[dict[str, Any]], page: str) -> None
         places["compare runs in MLflow"] = up or "textbench up, which says where its page is"
     places |= {
         "the flow in Prefect": page,
-        "one run in detail": "textbench show last",
+        # What was there before this command may not be the last that was made.
+        "one run in detail": f"textbench show {short_id(rows[0]) if all(row['cached'] for row in rows) else LAST}",
         "every run so far": "textbench leaderboard",
         "other data and methods": "textbench list datasets, textbench list methods",
     }

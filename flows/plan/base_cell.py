@@ -1,10 +1,12 @@
 """Squares of a table of results: what every cell has, whether it classifies or ranks."""
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePath
 
 from textbench.tasks.joined import PARTS
-from textbench.tasks.storage.recipe import Reference
+from textbench.tasks.storage.recipe import Reference, canonical_json
 
 SHARED = ("word_vectors", "token_topics", "text_vectors", "piece_vectors")  # stages that methods share
 
@@ -34,6 +36,38 @@ class BaseCell:
     def label(self) -> str:
         """Its name for people."""
         return f"{self.dataset} {self.method} seed {self.seed}"
+
+    @property
+    def made_by(self) -> str:
+        """What results that are averaged share: the sha256 of the recipe without seed, labels drawn and documents.
+
+        It holds the code and the versions of libraries of all stages. Where a file of the user's stands is no part of
+        it, its content is.
+        """
+        return made_by(self.reference)
+
+
+def made_by(result: Reference) -> str:
+    """Return what results share that differ in their seeds, labels and documents alone (`BaseCell.made_by`)."""
+    return _made_by(result, {})
+
+
+def _made_by(reference: Reference, known: dict[int, str]) -> str:
+    if id(reference) not in known:
+        params = {name: value for name, value in reference.params.items() if name not in ("seed", "labels")}
+        own = params.get("method")
+        inputs = {
+            name: _made_by(one, known) for name, one in reference.inputs.items() if one.stage != "ingest"
+        }
+        recipe = {
+            "stage": reference.stage,
+            "params": params | ({"method": PurePath(own).name} if own else {}),
+            "code": reference.code,
+            "libraries": dict(reference.libraries),
+            "inputs": inputs,
+        }
+        known[id(reference)] = hashlib.sha256(canonical_json(recipe).encode()).hexdigest()
+    return known[id(reference)]
 
 
 # Among an ensemble's stages the vectors that tell which documents are near one another, where they decide together.

@@ -12,7 +12,7 @@ from typing import Any
 from textbench.flows.results.doubt import with_doubt
 from textbench.flows.results.index import Index
 from textbench.flows.results.rescore import rescored
-from textbench.flows.results.summary import latest
+from textbench.flows.results.summary import latest, made_alike
 from textbench.tasks import InputError, catalogue
 from textbench.tasks.storage.recipe import Reference
 from textbench.tasks.tracking.tracker import CELL_TAG, ERROR_TAG, Tracker, TrackingError, read_settings
@@ -56,7 +56,7 @@ def gather(home: Path, sweeps: Sequence[str] = ()) -> Evidence:
     return Evidence(
         home=home,
         rows=with_doubt(home, latest(whole)),
-        budgets=[row for row in chosen if row["request"].get("labels")],
+        budgets=made_alike(row for row in chosen if row["request"].get("labels")),
         failed=[row for row in failed if not sweeps or {*sweeps} & _sweeps(row)],
         sweeps=tuple(sweeps),
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from textbench.evaluation.statistics.intervals import mean_interval
+from textbench.flows.plan.base_cell import made_by
 from textbench.flows.report.evidence import Evidence, _json
 from textbench.flows.report.provenance import SHORT, digests
 from textbench.flows.results.method_names import explained, in_groups, marked_ranker
@@ -42,6 +43,7 @@ def runs(home: Path) -> list[dict[str, Any]]:
                 "key": path.stem, "run_id": record["run_id"], "libraries": recipe["libraries"],
                 "n_folds": params["n_folds"], "sha256": corpus.get("sha256", {}),
                 "rule": (record.get("params") or {}).get("rule", ""),
+                "made_by": made_by(Reference.from_json(recipe)),
             })  # fmt: skip
     return _labelled(_newest(_told_apart(found)))
 
@@ -60,11 +62,11 @@ def _told_apart(found: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
 
 
 def _newest(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    places = {
-        (*_place(run), run["seed"], *_asked(run)): run
-        for run in sorted(found, key=lambda run: run["created"])
-    }
-    return list(places.values())
+    """Return the newest run of each place and seed; what other code made than the newest is no part of its mean."""
+    in_time = sorted(found, key=lambda run: run["created"])
+    newest = {(_place(run), _asked(run), run["seed"]): run for run in in_time}
+    made = {(_place(run), _asked(run)): run["made_by"] for run in in_time}
+    return [run for (*place, _), run in newest.items() if run["made_by"] == made[tuple(place)]]
 
 
 def _place(run: Run) -> tuple[str, str, int, str]:

@@ -40,9 +40,12 @@ class Index:
 
     def rows(self) -> list[dict[str, Any]]:
         """Return every recorded row, with its `key`; its `dataset` is the name of its documents (`corpora`)."""
+        return told_apart(self.folder.parent, self.records())
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return every recorded row, with its `key`; its `dataset` is what was asked for."""
         found = ((path.stem, self._read(path)) for path in sorted(self.folder.glob("*.json")))
-        rows = [record | {"key": key} for key, record in found if record is not None]
-        return told_apart(self.folder.parent, rows)
+        return [record | {"key": key} for key, record in found if record is not None]
 
     def _read(self, path: Path) -> dict[str, Any] | None:
         record = read_json(path)

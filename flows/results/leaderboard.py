@@ -18,7 +18,7 @@ from textbench.flows.results.summary import Summary, columns, higher, in_unit, o
 from textbench.flows.tables.formats import to_csv, to_latex, to_markdown
 from textbench.flows.tables.table import NOTHING, Datum, Table, number, slug
 from textbench.flows.tables.terminal import BEST, print_table
-from textbench.tasks.words import spanned
+from textbench.tasks.words import counted, spanned
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -172,11 +172,24 @@ def caption(table: Sequence[Summary], shown: Sequence[str], best: str = MARKED) 
         parts.append(
             f"{ON_BORDER} the best {' or '.join(border)} was the largest or the smallest that was tried."
         )
+    if left_out := otherwise_made(table):
+        parts.append(left_out)
     if "map" in shown and (queries := _queries(table)):
         parts.append(queries)
     if about := table[0].about:
         parts.append(f"{table[0].dataset}: {about}.")
     return " ".join(parts)
+
+
+def otherwise_made(table: Sequence[Summary]) -> str:
+    """Say which methods have seeds that are left out, for other code made them; "" without any."""
+    words = [f"{counted(s.n_otherwise, 'run')} of {s.label}" for s in table if s.n_otherwise]
+    if not words:
+        return ""
+    return (
+        f"Left out: {', '.join(words)}, made by other code or other versions of libraries than the newest; "
+        "the same command runs them again."
+    )
 
 
 def _queries(table: Sequence[Summary]) -> str:

@@ -33,8 +33,9 @@ class Summary:
     which, "seeds" or "documents"; without either it is nan.
     `seconds` is the sum over stages, its mean over seeds; `peak_mb` the largest. `params` holds each distinct
     setting that was chosen, `on_border` the parameters whose best value is an end of what was searched.
-    `errors` are the distinct reasons of the `n_failed` seeds. With `n_seeds` 0 nothing was measured. `settings` is what
-    else was asked for (`settings_of`), `apart` those words of it that tell it from the method's other summaries.
+    `errors` are the distinct reasons of the `n_failed` seeds, `n_otherwise` counts the runs that `made_alike` left out.
+    With `n_seeds` 0 nothing was measured. `settings` is what else was asked for (`settings_of`), `apart` those words of
+    it that tell it from the method's other summaries.
     `dataset` is of the same documents alone (`flows.plan.corpora`), `about` what tells it from others of its name,
     `n_documents` how many train and how many test it, (0, 0) if that is not known.
     `is_best` goes by the seeds that it has in common with others (`in_common`); `by_seed` has the figures by metric.
@@ -59,6 +60,7 @@ class Summary:
     on_border: Sequence[str]
     n_failed: int
     errors: Sequence[str]
+    n_otherwise: int = 0
     is_best: bool = False
     probe: str | None = None
     settings: tuple[str, ...] = ()
@@ -117,13 +119,40 @@ class Summary:
 
 
 def latest(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return the newest row of each data set, protocol, method, number of trials, settings and seed."""
+    """Return the newest row of each data set, protocol, method, number of trials, settings and seed.
+
+    Seeds that were made otherwise than the newest one are left out (`made_alike`).
+    """
     newest: dict[tuple[Any, ...], Mapping[str, Any]] = {}
     for row in rows:
-        cell = (*_group(row), row["seed"])
+        cell = (*group_of(row), row["seed"])
         if cell not in newest or row["created"] > newest[cell]["created"]:
             newest[cell] = row
-    return list(newest.values())
+    return made_alike(newest.values())
+
+
+def made_alike(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the rows of each data set, protocol, method, number of trials and settings that were made as its newest.
+
+    What other code, or other versions of libraries, made is another method under the same name, and no part of one mean
+    (`BaseCell.made_by`). Of a group with such rows the newest counts them, as `n_otherwise`. What does not say how it
+    was made, as runs of earlier versions, is kept beside its like alone.
+    """
+    rows = list(rows)
+    newest: dict[Group, Mapping[str, Any]] = {}
+    for row in rows:
+        group = group_of(row)
+        if group not in newest or row["created"] > newest[group]["created"]:
+            newest[group] = row
+    alike = [row for row in rows if row.get("made_by") == newest[group_of(row)].get("made_by")]
+    n_otherwise = Counter(map(group_of, rows))
+    n_otherwise.subtract(map(group_of, alike))
+    return [
+        {**row, "n_otherwise": row.get("n_otherwise", 0) + n_otherwise[group_of(row)]}
+        if row is newest[group_of(row)] and n_otherwise[group_of(row)]
+        else row
+        for row in alike
+    ]
 
 
 def summarise(rows: Iterable[Mapping[str, Any]], metric: str | None = None) -> list[Summary]:
@@ -134,7 +163,7 @@ def summarise(rows: Iterable[Mapping[str, Any]], metric: str | None = None) -> l
     mean, and what has no result last.
     """
     summaries = _told_apart(
-        [_summary(group, list(members)) for group, members in groupby(sorted(rows, key=_group), _group)]
+        [_summary(group, list(members)) for group, members in groupby(sorted(rows, key=group_of), group_of)]
     )
     summaries.sort(key=lambda s: (s.dataset, s.protocol, s.method, s.trials, s.settings))
     ordered = []
@@ -182,7 +211,8 @@ def mean_over(summary: Summary, metric: str, seeds: Sequence[int]) -> float:
 Group = tuple[str, str, str, int, tuple[str, ...]]
 
 
-def _group(row: Mapping[str, Any]) -> Group:
+def group_of(row: Mapping[str, Any]) -> Group:
+    """Return what all runs share that differ in their seeds alone."""
     return (row["dataset"], row["protocol"], row["method"], int(row["trials"]), settings_of(row))
 
 
@@ -256,6 +286,7 @@ def _summary(group: Group, rows: list[Mapping[str, Any]]) -> Summary:
         on_border=sorted({name for row in done for name in row.get("on_border", ())}),
         n_failed=len(rows) - len(done),
         errors=sorted({str(row["error"]) for row in rows if row["error"]}),
+        n_otherwise=sum(row.get("n_otherwise", 0) for row in rows),
         probe=rows[0].get("probe"),
         settings=settings,
         about=rows[0].get("about", ""),

@@ -62,8 +62,8 @@ class CurveRecorder(Recorder[Cell]):
         return result_row(cell, self.store)
 
     def kept(self, cell: Cell) -> dict[str, Any]:
-        """Return what asks for the cell."""
-        return {"request": asdict(cell.request), "timed": False}
+        """Return what asks for the cell, and what its mean over draws may hold."""
+        return {"request": asdict(cell.request), "made_by": cell.made_by, "timed": False}
 
     def record_curves(self, cells: Sequence[Cell]) -> None:
         """Write each method's curve to MLflow as one run with step metrics and the figure; step is the labels."""

@@ -7,11 +7,13 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from textbench.flows.plan.base_cell import BaseCell
 from textbench.flows.results.index import Index
+from textbench.flows.results.summary import group_of
 from textbench.flows.run import outbox
 from textbench.flows.run.scheduler import AnyCell
 from textbench.tasks import score
@@ -24,6 +26,7 @@ from textbench.tasks.tracking.tracker import (
     ATTEMPT_TAG,
     CELL_TAG,
     CORPUS_TAG,
+    MADE_BY_TAG,
     Tracker,
     data_tag,
     git_commit,
@@ -101,6 +104,7 @@ class Recorder(ABC, Generic[AnyCell]):
         tags = {
             CELL_TAG: cell.key,
             ATTEMPT_TAG: self.attempt or "first",
+            MADE_BY_TAG: cell.made_by,
             "git.commit": self._commit,
             **outbox.sweep_tags(self._sweeps),
         }
@@ -266,8 +270,30 @@ class Recorder(ABC, Generic[AnyCell]):
                 record = self._record(cell, error, record)
             elif not self._is_tagged(cell, record):  # somebody deleted the run
                 record = self._record(cell, None, None)
+            else:
+                record = self._asked_again(cell, record)
         empty = self.row(cell)
         return empty | {name: record[name] for name in empty if name in record} | {"cached": cached}
+
+    def _asked_again(self, cell: AnyCell, record: dict[str, Any]) -> dict[str, Any]:
+        """Return the record of a cell that stands as it is, with what an earlier version did not keep.
+
+        Where other code has made its like since, it was brought back, and is the newest again (`made_alike`).
+        """
+        kept = self.kept(cell)
+        made_by = kept.get("made_by")
+        found = {name: value for name, value in kept.items() if name not in record}
+        if made_by is not None and self._newest.get(_likes(record), made_by) != made_by:
+            found["created"] = time.time()
+        if found:
+            self.index.amend(cell.key, found)
+        return record | found
+
+    @cached_property
+    def _newest(self) -> dict[Any, str | None]:
+        """What made the newest run of each method when this sweep began, as it was asked for."""
+        rows = [row for row in self.index.records() if row["created"] <= self._begun]
+        return {_likes(row): row.get("made_by") for row in sorted(rows, key=lambda row: row["created"])}
 
     def _recorded(self, cell: AnyCell) -> dict[str, Any] | None:
         record = self.index.get(cell)
@@ -322,6 +348,11 @@ class Recorder(ABC, Generic[AnyCell]):
         if error is None:
             self.index.put(cell, record)
         return record
+
+
+def _likes(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what runs share that one mean over seeds, or one curve over draws, may hold."""
+    return (*group_of(row), bool(row["request"]["labels"]))
 
 
 def announce(cell: BaseCell, result: dict[str, Any]) -> None:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 CELL_TAG = "textbench.cell"
 ATTEMPT_TAG = "textbench.attempt"
+MADE_BY_TAG = "textbench.made_by"  # of runs that one mean over seeds may hold
 RUN_TAG = "textbench.run"  # of a trial: the run it belongs to
 ERROR_TAG = "error"
 DATA_TAG = "sha256."  # and the name of a file of the data set
@@ -468,6 +469,7 @@ def _as_row(run: Any) -> dict[str, Any]:
         "run_id": run.info.run_id,
         "cached": True,
         "error": None,
+        **({"made_by": tags[MADE_BY_TAG]} if MADE_BY_TAG in tags else {}),
     }
 
 
