@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import textbench as tb
 from tests.made_runs import CLASSES, one_label, several_labels
 from textbench.flows.cli.errors import errors as command
-from textbench.flows.explain.errors import COMMON, ErrorList, errors
+from textbench.flows.explain.errors import COMMON, MANY, ErrorList, errors
 from textbench.flows.explain.frames import ErrorResults
 from textbench.flows.report import errors_page
 from textbench.tasks import InputError
@@ -151,7 +151,7 @@ def test_the_nearest_is_that_of_a_dense_computation(results: Any) -> None:
     made_of = tb.errors(results).found
     vectors = made_of.runs[0].open("vectors")
     train, test = (vectors.matrix(f"{part}_counts").toarray() for part in ("train", "test"))
-    rare = (train > 0).sum(axis=0) <= COMMON * len(train)
+    rare = (train > 0).sum(axis=0) <= max(COMMON * len(train), MANY)
     rows = np.arange(len(test))
     lengths = [np.linalg.norm(part[:, rare], axis=1) for part in (test, train)]
     cosines = (test[:, rare] @ train[:, rare].T) / np.maximum(np.outer(*lengths), 1e-9)

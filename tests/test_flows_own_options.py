@@ -5,7 +5,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from textbench.flows.explain.terms import TermsQuestion
 from textbench.flows.explain.terms import ask as ask_terms
 from textbench.flows.plan.cell import plan
 from textbench.flows.plan.request import BUDGETS, LabelBudgetRequest, Request
+from textbench.flows.results.runs import changed, is_current
 from textbench.flows.run.preflight import checked_curves, require_data
 from textbench.tasks import InputError
 from textbench.tasks.storage import isolate
@@ -132,6 +133,46 @@ def test_folds_are_not_taken_beside_validation_documents(here: None, documents: 
         )
         with pytest.raises(InputError, match=f"{option}: my-data-v2 has 10 validation documents of its own"):
             require_data(tmp_path, plan(request))
+
+
+def test_a_run_knows_its_documents_from_any_folder_and_tells_their_change_from_that_of_code(
+    here: None, documents: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(documents.parent)
+    (cell,) = plan(Request([], ["majority"], own=options(documents) | {"path": documents.name}))
+    assert cell.request.own is not None and cell.request.own["path"] == str(documents)
+    row = {"key": cell.key, "request": asdict(cell.request)}
+    Store(tmp_path / "store").ensure(cell.reference)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    assert is_current(row)
+    content = documents.read_text("latin-1")
+    documents.write_text(content + "\nsun rain;x;train", "latin-1")
+    assert (is_current(row), changed(tmp_path, row)) == (False, "its documents have changed since")
+    documents.unlink()
+    assert changed(tmp_path, row).startswith("it cannot be asked for any more (there is no file")
+    documents.write_text(content, "latin-1")
+    assert is_current(row)
+    edited = dict(row["request"]) | {"probe": "perceptron", "methods": ["tfidf"]}  # it stands for other code
+    assert changed(tmp_path, row | {"request": edited}) == "its code, or a library, has changed since"
+
+
+def test_a_column_split_that_nobody_reads_is_told(here: None, tmp_path: Path) -> None:
+    def said(content: str, name: str = "data.csv", **how: Any) -> list[str]:
+        path, lines = tmp_path / name, list[str]()
+        path.write_text(content)
+        asked = Request([], ["majority"], own={"path": str(path)} | how)
+        require_data(tmp_path, plan(asked), say=lines.append)
+        return lines
+
+    rows = "".join(f"word{i % 4} sun,{'xy'[i % 2]},{('train', 'Val', 'test')[i % 3]}\n" for i in range(24))
+    (line,) = said(f"text,label,split\n{rows}")
+    assert line.startswith("the column split is not read") and line.endswith("--split-column split")
+    assert said(f"text,label,split\n{rows}", split_column="split") == []
+    assert said(f"text,label,split\n{rows}", test_size=0.5) == []
+    assert said(f"text,label,kind\n{rows}") == []
+    assert said("text,label,split\n" + rows.replace("train", "upper")) == []
 
 
 def test_own_documents_are_asked(here: None, documents: Path, tmp_path: Path) -> None:

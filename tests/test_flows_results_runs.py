@@ -132,7 +132,7 @@ def test_commands_say_which_run_they_took(home: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("TEXTBENCH_HOME", str(home))
     key = find_run(home, "best", "r8")["key"]
     shown = CliRunner().invoke(app, ["show", "best", "-d", "r8", "--json"])
-    assert shown.stderr == f"textbench: best is r8 lsi seed 0, honest, {key[:12]}\n"
+    assert shown.stderr == f"textbench: best is r8 lsi seed 0, honest, linear-svm, {key[:12]}\n"
     assert CliRunner().invoke(app, ["show", key[:8], "--json"]).stderr == ""
     compared = CliRunner().invoke(app, ["compare", "best", "tfidf", "-d", "r8"])
     assert [line.split(",")[0] for line in compared.stderr.splitlines()] == [

@@ -1,5 +1,6 @@
 """`textbench export`: a run's fitted representation and probe as one file."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -48,7 +49,7 @@ def export(
     Example: textbench export tfidf -d r8 -o r8-tfidf.npz
     """
     from textbench.flows.explain.export import Model
-    from textbench.flows.results.runs import Run
+    from textbench.flows.results.runs import Run, in_words
     from textbench.flows.run.workspace import home_folder
     from textbench.tasks.storage.isolate import CellError
 
@@ -69,7 +70,7 @@ def export(
     if json:
         print_json({"file": str(path), "bytes": size, "cell": row["key"], "refit": refit})
     else:
-        print(f"Wrote {path} ({size / 1e6:.1f} MB): {row['dataset']} {row['method']} seed {row['seed']}.")
+        print(f"Wrote {path} ({size / 1e6:.1f} MB): {in_words(row)}.")
         if refit:
             print("Trained on all documents: none are left to measure its accuracy on.")
         print(f"Use it with: textbench transform {path} TEXTS.csv")
@@ -82,7 +83,8 @@ def _register(
 
     from textbench.flows.explain import registry
     from textbench.flows.explain.export import Model
-    from textbench.flows.results.runs import Run
+    from textbench.flows.results.runs import Run, in_words
+    from textbench.tasks.tracking.tracker import read_settings
 
     if is_file:
         raise InputError("--mlflow registers a run as it was measured: leave out --out and --refit")
@@ -91,7 +93,9 @@ def _register(
     if as_json:
         print_json(asdict(found))
         return
+    print(f"Registered {found.name} version {found.version}: {in_words(row)}. {found.said}")
+    uri = read_settings(home).tracking_uri
+    where = "..." if "@" in uri else shlex.quote(uri)  # an address with a password is not shown
     print(
-        f"Registered {found.name} version {found.version}: {row['method']} seed {row['seed']}. {found.said}"
+        f"Serve the {alias} with: MLFLOW_TRACKING_URI={where} mlflow models serve -m {found.uri} --env-manager local"
     )
-    print(f"Serve the {alias} with: mlflow models serve -m {found.uri} --env-manager local")

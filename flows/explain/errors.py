@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 NEAR = 0.9  # a cosine from which on two documents are called nearly the same
 COMMON = 0.05  # of the training documents: a term in more of them tells no two apart, and takes the most time
+MANY = 50  # training documents: a term in as many or fewer is never too common
 N_TERMS = 5
 AT_ONCE = 128  # documents whose cosines with all training documents are in memory at a time
 MOST_CLASSES = 25  # of which a confusion matrix is shown whole
@@ -117,7 +118,7 @@ class ErrorList:
             return None
         counts: list[csr_matrix] = [vectors.matrix(f"{part}_counts") for part in ("train", "test")]
         train, test = counts
-        rare = np.bincount(train.indices, minlength=train.shape[1]) <= max(COMMON * train.shape[0], 1)
+        rare = np.bincount(train.indices, minlength=train.shape[1]) <= max(COMMON * train.shape[0], MANY)
         asked = _unit(test[rows][:, rare])
         # Terms of no document that is asked about add to the lengths alone.
         used = np.unique(asked.indices)
@@ -206,7 +207,8 @@ class ErrorList:
         headings = [(slug(name) if name not in COLUMNS else name, title) for name, title in columns]
         left = len(self.rows) - len(found)
         note = f"Shown: {self.only}" + (f", {left:,} more left out" if left else "") + ". "
-        note += "Nearest: cosine with a training document, of counts of terms in one of twenty documents or fewer; "
+        note += f"Nearest: cosine with a training document, of counts of terms in one of twenty documents or in {MANY} "
+        note += "at most; "
         note += f"from {NEAR} on nearly the same."
         note += " Terms: what spoke most for a wrong answer against the label." if terms else ""
         title = f"Errors on {self.dataset}"

@@ -335,9 +335,12 @@ class Model:
         """Return texts as a method of this INPUT reads them."""
         import numpy as np
 
+        given = checked_texts(texts)
+        if not given:
+            raise InputError("texts must be one or more, got none")
         if kind == "texts":
-            return checked_texts(texts)
-        ids, offsets = self._encode(checked_texts(texts))
+            return given
+        ids, offsets = self._encode(given)
         return np.split(ids, offsets[1:-1]) if kind == "tokens" else self._counts(ids, offsets)
 
     @cached_property

@@ -404,7 +404,12 @@ def _made(
 ) -> Cell:
     """Return a cell with what asks for it alone."""
     terms, method = table.terms, table.method
-    own = request.own if terms.corpus.params.get("own") else None
+    # The path is absolute, so that a run is known again from any folder.
+    own = (
+        {**request.own, "path": read["path"]}
+        if request.own and (read := terms.corpus.params.get("own"))
+        else None
+    )
     alone = request.alone(
         datasets=[] if own else [terms.dataset],
         methods=[catalogue.spelled(method.recipe_name, method.params)],

@@ -200,7 +200,8 @@ def choose_datasets(rows: Sequence[Row], names: Sequence[str]) -> list[str]:
     catalogue nor any run has, with the nearest, and for digits that no data set or several of that name begin with.
     """
     now = {row["dataset"] for row in rows}
-    earlier = {row["named"]: row["dataset"] for row in rows}
+    # Of several that had a name and have another now, the one that had it last.
+    earlier = {row["named"]: row["dataset"] for row in sorted(rows, key=_created)}
     choices = dict.fromkeys([*catalogue.datasets(), *sorted(now), *sorted(earlier)])
     found = []
     for name in names:

@@ -8,6 +8,7 @@ from textbench.flows.plan.request import Request
 from textbench.flows.referee.ledger import LedgerEntry
 from textbench.flows.report.evidence import Evidence, Row, known
 from textbench.flows.results.method_names import explained, marked
+from textbench.flows.results.packed import without_folders
 from textbench.flows.results.runs import command_of
 from textbench.flows.results.summary import settings_of
 from textbench.flows.tables.table import LOCAL, NOTHING, RECORDED, Datum, Table, code
@@ -64,7 +65,8 @@ def _line(evidence: Evidence, rows: Sequence[Row]) -> list[Datum]:
         Datum(first["probe"] or "the method itself"),
         digests(about.corpus["sha256"]) if about.corpus else Datum("no longer in the store"),
         Datum("no longer in the store" if about.libraries is None else _versions(about.libraries)),
-        code(command_of(Request(**first["request"]), n_draws=draws[-1] + 1)),
+        # A report is handed on: it says what the reader's own files are called, not where they are.
+        code(without_folders(command_of(Request(**first["request"]), n_draws=draws[-1] + 1))),
         Datum(
             " ".join(row["key"][:SHORT] for row in rows), " ".join(row["key"] for row in rows), is_code=True
         ),

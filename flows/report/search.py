@@ -66,7 +66,7 @@ def _newest(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     in_time = sorted(found, key=lambda run: run["created"])
     newest = {(_place(run), _asked(run), run["seed"]): run for run in in_time}
     made = {(_place(run), _asked(run)): run["made_by"] for run in in_time}
-    return [run for (*place, _), run in newest.items() if run["made_by"] == made[tuple(place)]]
+    return [run for (place, asked, _), run in newest.items() if run["made_by"] == made[place, asked]]
 
 
 def _place(run: Run) -> tuple[str, str, int, str]:

@@ -17,7 +17,7 @@ from textbench.flows.results.calibrated import judged
 from textbench.flows.results.comparison import LEVEL, Entrant, PairedTest, pairs
 from textbench.flows.results.index import Index
 from textbench.flows.results.metric_names import heading, scale
-from textbench.flows.results.runs import command_to_run, is_current, is_whole
+from textbench.flows.results.runs import changed, command_to_run, is_current, is_whole
 from textbench.flows.results.summary import latest
 from textbench.flows.tables.table import Datum, Table, of_texts
 from textbench.tasks import InputError, catalogue, ensemble
@@ -87,7 +87,7 @@ def candidates(
     found = max(alike.values(), key=len, default={})
     seeds = _seeds_of_most(found)
     found = {name: found[name] for name in sorted(found) if set(seeds) <= found[name].keys()}
-    left_out = _left_out(newest, found, seeds)
+    left_out = _left_out(home, newest, found, seeds)
     kept = {name for runs in found.values() for row in runs.values() for name in _names(row)}
     if lost := [name for name in members if name not in kept]:
         own = [row for row in newest if lost[0] in _names(row)]
@@ -166,7 +166,7 @@ def _way(row: Row) -> str:
 
 
 def _left_out(
-    rows: Sequence[Row], found: Mapping[str, Mapping[int, Row]], seeds: Sequence[int]
+    home: Path, rows: Sequence[Row], found: Mapping[str, Mapping[int, Row]], seeds: Sequence[int]
 ) -> dict[str, str]:
     """Return what of these runs is no member of those found, and why: "ran ..."."""
     way = next((_way(row) for runs in found.values() for row in runs.values()), "")
@@ -175,7 +175,7 @@ def _left_out(
         own = [row for row in rows if _member_name(row) == name]
         current = [row for row in own if is_current(row)]
         if not current:
-            reasons[name] = "ran by code that has changed since"
+            reasons[name] = f"ran, and {changed(home, own[-1])}"
         elif not (alike := [row["seed"] for row in current if _way(row) == way]):
             reasons[name] = OTHERWISE
         else:

@@ -208,6 +208,8 @@ def _alone(lacking: Sequence[Summary], measured: Sequence[Summary], metric: str)
     """Say which intervals are not over test documents too, and why."""
     is_kept = metric in testable(is_of_several_labels(measured[0].mean))
     reason = "the predictions are not here" if is_kept else f"{heading(metric)} is not kept per test document"
+    if is_kept and all(summary.mean[metric] in (0, 1) for summary in lacking):
+        reason = "where all answers are right, or all wrong, test documents tell none"
     of = f" of {', '.join(summary.label for summary in lacking)}" if len(lacking) < len(measured) else ""
     return f"; intervals{of} over seeds alone: {reason}"
 

@@ -14,7 +14,7 @@ from textbench.flows.plan.corpora import choose_datasets
 from textbench.flows.plan.request import LabelBudgetRequest, Protocol, Request, fields_of
 from textbench.flows.results.index import Index
 from textbench.flows.results.metric_names import SHORT
-from textbench.flows.results.summary import columns, latest, of_best, summarise
+from textbench.flows.results.summary import columns, latest, of_best, settings_of, summarise
 from textbench.tasks import InputError, audit, catalogue, predict, refit
 from textbench.tasks.joined import PARTS
 from textbench.tasks.sources.user_data import UserData
@@ -142,8 +142,10 @@ def short_id(row: Mapping[str, Any]) -> str:
 
 
 def in_words(row: Mapping[str, Any]) -> str:
-    """Say which run it is: data set, method, seed, protocol, and which labels it saw if not all."""
-    words = [f"{row['dataset']} {row['method']} seed {row['seed']}", row["protocol"], labels_in_words(row)]
+    """Say which run it is: data set, method, seed, protocol, how it was tuned, and which labels it saw if not all."""
+    trials = int(row["trials"])
+    words = [f"{row['dataset']} {row['method']} seed {row['seed']}", row["protocol"]]
+    words += [counted(trials, "trial") if trials else "", *settings_of(row), labels_in_words(row)]
     return ", ".join(filter(None, words))
 
 
@@ -201,7 +203,7 @@ class Run:
             return self._open(self.reference)
         if name == "features":
             # Their recipe is worked out anew, so it is this run's only as long as the code is the same.
-            self._require_current(f"the code behind {self.row['method']} has changed since this run")
+            self._require_current(f"the features of {self.row['method']} in this run are worked out anew")
             features = predict.features_of(self.reference.inputs["vectors"], self.open("choice"))
             if features is None:
                 raise InputError(f"{self.row['method']} is a classifier: it makes no features")
@@ -243,14 +245,12 @@ class Run:
 
     def _open(self, reference: Reference) -> Artifact:
         if not self._store.has(reference):
-            self._require_current(
-                f"the {reference.stage} artifact of this run is gone and the code that made it has changed"
-            )
+            self._require_current(f"the {reference.stage} artifact of this run is gone")
         return self._store.open(reference)
 
-    def _require_current(self, reason: str) -> None:
+    def _require_current(self, why: str) -> None:
         if not self._is_current:
-            raise InputError(f"{reason}; run it again with: {self.command}")
+            raise InputError(f"{why}, and {changed(self.home, self.row)}; run it again with: {self.command}")
 
     @property
     def _store(self) -> Store:
@@ -267,6 +267,18 @@ def is_current(row: Mapping[str, Any]) -> bool:
         return plan(Request(**row["request"]))[0].key == row["key"]
     except InputError:
         return False
+
+
+def changed(home: Path, row: Mapping[str, Any]) -> str:
+    """Say why the request of a run leads to another result today, or to none: "its documents have changed since"."""
+    try:
+        corpus = plan(Request(**row["request"]))[0].references["ingest"]
+    except InputError as error:
+        return f"it cannot be asked for any more ({error})"
+    with contextlib.suppress(InputError):
+        if Run(home, row).reference.inputs["corpus"].params != corpus.params:
+            return "its documents have changed since"
+    return "its code, or a library, has changed since"
 
 
 def made_from(home: Path, rows: Iterable[Mapping[str, Any]]) -> set[Path]:

@@ -8,12 +8,18 @@ from pathlib import Path
 
 from textbench.flows.plan.base_cell import BaseCell
 from textbench.flows.plan.cell import Cell, plan, text_vectors_of
-from textbench.flows.plan.checks import check_shown_metric, check_tuning_metric, check_validation
+from textbench.flows.plan.checks import (
+    check_shown_metric,
+    check_tuning_metric,
+    check_validation,
+    check_vectors,
+)
 from textbench.flows.plan.request import FieldError, LabelBudgetRequest
 from textbench.flows.run.room import require_room
 from textbench.tasks import InputError, catalogue, collect, ingest, method_files, text_vectors
 from textbench.tasks.corpus import read_targets
-from textbench.tasks.storage.recipe import Reference
+from textbench.tasks.sources import user_data
+from textbench.tasks.storage.recipe import Reference, canonical_json
 from textbench.tasks.storage.remote import Remote, check_databases
 from textbench.tasks.storage.store import STORE, Store
 from textbench.tasks.tokens import TokenRule, check_tokens
@@ -56,6 +62,14 @@ def require_data(
         cell.references["tune"].inputs["corpus"].key + cell.method: cell for cell in missing
     }.values():
         _require_file(store, cell, say)
+    for own in {
+        canonical_json(cell.request.own): cell.request.own for cell in missing if cell.request.own
+    }.values():
+        if user_data.has_unread_split(user_data.UserData(**own)):
+            say(
+                "the column split is not read, and the test documents are drawn; to train and test as it says: "
+                "--split-column split"
+            )
     embedded = filter(None, map(text_vectors_of, missing))
     for reference in {vectors.key: vectors for vectors in embedded}.values():
         _require_endpoint(store, reference, say)
@@ -88,6 +102,8 @@ def _require_file(store: Store, cell: Cell, say: Callable[[str], None]) -> None:
     entry = catalogue.method(cell.references["tune"].params["method"])
     if entry.is_file:
         corpus, params = cell.references["ingest"], cell.references["tune"].params["fixed"]
+        if not entry.is_classifier:
+            check_vectors(Path(params["path"]))
         ingest.ensure(store, corpus)
         if not entry.load().check(params, store.open(corpus)):
             say(f"{Path(params['path']).name} has no ids: its rows count in the order of `textbench texts`")

@@ -278,11 +278,14 @@ class Recorder(ABC, Generic[AnyCell]):
     def _asked_again(self, cell: AnyCell, record: dict[str, Any]) -> dict[str, Any]:
         """Return the record of a cell that stands as it is, with what an earlier version did not keep.
 
-        Where other code has made its like since, it was brought back, and is the newest again (`made_alike`).
+        It tells where the user's documents are now. Where other code has made its like since, it was brought back, and
+        is the newest again (`made_alike`).
         """
         kept = self.kept(cell)
         made_by = kept.get("made_by")
         found = {name: value for name, value in kept.items() if name not in record}
+        if kept.get("request", {}).get("own") != record.get("request", {}).get("own"):
+            found["request"] = kept["request"]  # the documents were moved
         if made_by is not None and self._newest.get(_likes(record), made_by) != made_by:
             found["created"] = time.time()
         if found:

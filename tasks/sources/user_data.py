@@ -52,6 +52,7 @@ log = logging.getLogger("textbench.store")
 MAX_SEED = 2**32 - 1  # scikit-learn's
 MAX_NAME = 100  # letters of a name that is made of a file's
 TAB = {"\\t": "\t", "tab": "\t"}  # how a shell's user may write it
+SPLIT = "split"  # what a column with the parts of documents is commonly called
 TEXT_FILES = (".csv", ".tsv", ".json", ".jsonl")
 # How pandas writes and reads a value that is missing.
 MISSING = {
@@ -312,6 +313,20 @@ def _read(own: UserData, path: Path, sha256: str | None) -> _Documents:
         note = f"Texts spelled like a missing value, kept: {len(like_missing):,}, first {like_missing[0]}."
         log.warning("%s", note)
     return _Documents(ids.arrays, texts.arrays, labels_of, parts, note)
+
+
+def has_unread_split(own: UserData) -> bool:
+    """Tell whether a file has a column "split" with the parts of documents, and nothing says whether to read it."""
+    path = Path(own.path)
+    reader = reader_of(path)
+    if reader is read_folder or own.split_column is not None or own.test_size is not None:
+        return False
+    columns = Columns(own.text_column, own.label_column, SPLIT)
+    source = Source(path, columns, column_separator(own.separator), own.encoding, digested=False)
+    try:
+        return _part(next(iter(reader(source))), SPLIT) is not None
+    except (InputError, StopIteration):
+        return False
 
 
 def _check_digest(source: Source, sha256: str, is_folder: bool) -> None:
