@@ -99,6 +99,7 @@ def finish(home: Path, dataset: str, method: str, columns: dict[str, Any], **row
         "attempt": "",
         "tracking_uri": f"sqlite:///{home}/mlflow.db",
         "sweeps": [],
+        "made_by": "the same code",
         "created": time.time(),
     } | row
     asked = {"probe": None} | (row.get("request") or {})

@@ -201,13 +201,23 @@ def test_seeds_that_other_code_made_are_no_part_of_a_mean() -> None:
     (edited, b) = summarise(latest(found))  # of what is left nothing is left out, nor is the number lost
     assert (edited.method, edited.by_seed["accuracy"], edited.n_otherwise) == ("a", {0: 0.8}, 2)
     assert (b.method, b.n_seeds, b.n_otherwise) == ("b", 2, 0)
-    assert "Left out: 2 runs of a, made by other code" in " ".join(printed(found).split())
+    assert "Left out: 2 runs of a, not known to be of the code" in " ".join(printed(found).split())
+    # What was asked for again, after it was brought back, is the newest with all its seeds.
+    again = [one | {"asked": 10.0} if (one["method"], one["seed"]) == ("a", 1) else one for one in rows]
+    (whole, _) = summarise(latest(again))
+    assert (whole.by_seed["accuracy"], whole.n_otherwise) == ({0: 0.9, 1: 0.9, 2: 0.9}, 0)
     assert json.loads(FORMATS["json"](found).splitlines()[0])["n_otherwise"] == 2
     # What does not say how it was made may have been made by any code.
     old = [row("a", 0.9, seed, created=float(seed)) for seed in range(3)]
     assert summarise(latest(old))[0].n_seeds == 3
     (one,) = summarise(latest([*old, row("a", 0.8, 5, created=9.0, made_by="edited")]))
     assert (one.by_seed["accuracy"], one.n_otherwise) == ({5: 0.8}, 3)
+
+
+def test_where_all_answers_are_right_no_interval_is_printed() -> None:
+    rows = [row("a", 1.0, documents_95={"accuracy": 0.0}), row("b", 0.9, documents_95={"accuracy": 0.05})]
+    text = printed(rows)
+    assert re.search(r"> a +100\.00 +\d", text) and re.search(r"  b +90\.00 ± 5\.00 d", text)
 
 
 def test_json_lines_keep_every_digit() -> None:

@@ -5,7 +5,7 @@ import json
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -268,29 +268,54 @@ def test_cells_of_code_that_was_brought_back_are_the_newest_again(
     flow = made(name, tmp_path, monkeypatch)
     flow.finish()
     first, records = flow.cells, flow.records()
-    flow.cells = cells_of(name, "edited")
+    flow.cells = edited = cells_of(name, "edited")
     flow.finish()
-    assert {found["key"] for found in made_alike(Index(tmp_path).rows())} == {c.key for c in flow.cells}
+    assert kept_of(tmp_path) == {cell.key for cell in edited}
+    flow.cells = first[:1]  # with one seed all those of its code are back
+    assert all(found["cached"] for found in flow.finish([None]).rows.values())
+    assert kept_of(tmp_path) == {cell.key for cell in first}
+    again = flow.records()
+    record = dict(again[first[0].key])
+    assert record.pop("asked") > record["created"]
+    assert {key: (again | {first[0].key: record})[key] for key in records} == records
+    flow.finish([None])
+    assert flow.records() == again
+
+
+def kept_of(home: Path) -> set[str]:
+    return {found["key"] for found in made_alike(Index(home).rows())}
+
+
+def test_rankings_of_code_that_was_brought_back_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flow = made("retrieval", tmp_path, monkeypatch)
+    flow.finish()
+    first = flow.cells
+    flow.cells = [replace(cell, references=references(i, "edited")) for i, cell in enumerate(first)]
+    flow.finish()
+    assert not any("asked" in record for record in flow.records().values())
     flow.cells = first
-    assert all(found["cached"] for found in flow.finish().rows.values())
-    kept = made_alike(Index(tmp_path).rows())
-    assert {found["key"] for found in kept} == {cell.key for cell in first}
-    assert sum(found.get("n_otherwise", 0) for found in kept) == 3
-    again = {cell.key: flow.records()[cell.key] for cell in first}
-    assert [record["created"] > records[key]["created"] for key, record in again.items()] == [True] * 3
-    assert flow.finish() and {key: flow.records()[key] for key in again} == again
+    flow.finish()
+    assert {key for key, record in flow.records().items() if "asked" in record} == {c.key for c in first}
 
 
-def test_a_record_of_an_earlier_version_is_told_what_made_it(sweep: Flow) -> None:
+def test_records_of_an_earlier_version_are_told_what_made_them(sweep: Flow) -> None:
+    """By their recipes; those that are asked for again keep it, and count no more than their like."""
     sweep.finish()
-    cell, records = sweep.cells[0], sweep.records()
-    old = {name: value for name, value in records[cell.key].items() if name != "made_by"}
-    write_json(sweep.home / "index" / f"{cell.key}.json", old)
-    sweep.finish()
-    assert sweep.records() == records
+    records = sweep.records()
+    for key, record in records.items():
+        old = {name: value for name, value in record.items() if name != "made_by"}
+        write_json(sweep.home / "index" / f"{key}.json", old)
+    cell = sweep.cells[0]
+    assert {found["made_by"] for found in Index(sweep.home).rows()} == {cell.made_by}
+    every, sweep.cells = sweep.cells, sweep.cells[:1]
+    sweep.finish([None])
+    assert sweep.records()[cell.key] == records[cell.key]
     assert (
         records[cell.key]["made_by"] == sweep.runs.runs["run-0"]["tags"]["textbench.made_by"] == cell.made_by
     )
+    assert kept_of(sweep.home) == {one.key for one in every}
 
 
 def test_another_sweep_tags_the_runs_it_uses(flow: Flow) -> None:

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 
 BLOCK = 256  # columns of a tally at a time, which bounds the memory of their steps
-ROUNDING = 1e-9  # half an interval that is no more than rounding
 
 
 def mean_interval(values: Sequence[float], level: float = 0.95) -> tuple[float, float]:
@@ -41,9 +40,8 @@ def documents_half_width(tally: "SufficientStatistics", level: float = 0.95) -> 
     """Half the interval of a metric over test documents, as if these had been drawn at random: in the metric's unit.
 
     It is the delta method's: the metric is taken as linear in what the documents add to its sums, which gives to first
-    order what a bootstrap over documents converges to, in a thousandth of the time and without chance. There is no
-    interval of one document, nor where no document changes anything, as where all answers are right: nan, for nothing
-    tells how much others would. ValueError for a level outside (0, 1).
+    order what a bootstrap over documents converges to, in a thousandth of the time and without chance. One document has
+    no interval: nan. ValueError for a level outside (0, 1).
     """
     import numpy as np
     from scipy.special import stdtrit
@@ -61,5 +59,4 @@ def documents_half_width(tally: "SufficientStatistics", level: float = 0.95) -> 
         rise[own] = tally.statistic(sums + steps) - tally.statistic(sums - steps)
     slopes = np.divide(rise, 2e-4 * sums, out=np.zeros_like(sums), where=sums != 0)
     influence = (tally.columns - sums / n) @ slopes
-    half = float(stdtrit(n - 1, (1 + level) / 2) * math.sqrt(n / (n - 1) * float(influence @ influence)))
-    return half if half > ROUNDING else math.nan
+    return float(stdtrit(n - 1, (1 + level) / 2) * math.sqrt(n / (n - 1) * float(influence @ influence)))

@@ -246,7 +246,7 @@ def _mlflow_rows(home: Path) -> Sequence[Mapping[str, Any]]:
         raise InputError(f"there is no tracking database {uri}; make it with: textbench run quick")
     tracker.prepare()
     # What MLflow does not hold, the index knows of the runs that were made here.
-    names = ("key", "request", "documents_95", "on_border", "uses_labels", "made_by")
+    names = ("key", "request", "documents_95", "on_border", "uses_labels", "made_by", "asked")
     here = {row["run_id"]: {n: row[n] for n in names if n in row} for row in Index(home).rows()}
     rows = [{"on_border": []} | here.get(row["run_id"], {}) | row for row in tracker.runs()]
     if n := tracker.n_foreign:

@@ -204,9 +204,12 @@ def _print_fields(console: "Console", fields: Mapping[str, str]) -> None:
 
 
 def _metrics(about: Mapping[str, Any]) -> Table:
+    from textbench.flows.results.half_widths import is_told
+
     ceilings = (about["audit"] or {}).get("ceilings", {})
     halves = about["intervals"]
-    columns = [about["metrics"], halves["documents"], halves["seeds"], ceilings]
+    of_documents = {name: half for name, half in halves["documents"].items() if is_told(half)}
+    columns = [about["metrics"], of_documents, halves["seeds"], ceilings]
     rows = [
         [name, *(_figure(name, of[name]) if name in of else "-" for of in columns)]
         for name in about["metrics"]

@@ -134,14 +134,15 @@ def print_summary(home: Path, rows: Sequence[dict[str, Any]], page: str) -> None
     if VOICE.get() == "quiet":
         return
     settings = read_settings(home)
-    places = {}
+    places, done = {}, [row for row in rows if not row["error"]]
+    # What was there before this command may not be the last that was made.
+    is_cached = done and all(row["cached"] for row in done)
     if settings.is_on:
         up = mlflow_views.address_of(home, settings.tracking_uri)
         places["compare runs in MLflow"] = up or "textbench up, which says where its page is"
     places |= {
         "the flow in Prefect": page,
-        # What was there before this command may not be the last that was made.
-        "one run in detail": f"textbench show {short_id(rows[0]) if all(row['cached'] for row in rows) else LAST}",
+        "one run in detail": f"textbench show {short_id(done[0]) if is_cached else LAST}",
         "every run so far": "textbench leaderboard",
         "other data and methods": "textbench list datasets, textbench list methods",
     }

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
+from typing import Any
 
 from textbench.tasks.joined import PARTS
 from textbench.tasks.storage.recipe import Reference, canonical_json
@@ -41,8 +42,8 @@ class BaseCell:
     def made_by(self) -> str:
         """What results that are averaged share: the sha256 of the recipe without seed, labels drawn and documents.
 
-        It holds the code and the versions of libraries of all stages. Where a file of the user's stands is no part of
-        it, its content is.
+        It holds the code and the versions of libraries of all stages behind the documents. Where a file of the user's
+        stands is no part of it, its content is.
         """
         return made_by(self.reference)
 
@@ -55,7 +56,7 @@ def made_by(result: Reference) -> str:
 def _made_by(reference: Reference, known: dict[int, str]) -> str:
     if id(reference) not in known:
         params = {name: value for name, value in reference.params.items() if name not in ("seed", "labels")}
-        own = params.get("method")
+        params, own = _without_places(params), params.get("method")
         inputs = {
             name: _made_by(one, known) for name, one in reference.inputs.items() if one.stage != "ingest"
         }
@@ -68,6 +69,17 @@ def _made_by(reference: Reference, known: dict[int, str]) -> str:
         }
         known[id(reference)] = hashlib.sha256(canonical_json(recipe).encode()).hexdigest()
     return known[id(reference)]
+
+
+def _without_places(value: Any) -> Any:
+    """Return parameters without the paths of files whose sha256 stands beside them."""
+    if not isinstance(value, Mapping):
+        return value
+    return {
+        name: _without_places(one)
+        for name, one in value.items()
+        if not (name == "path" and "sha256" in value)
+    }
 
 
 # Among an ensemble's stages the vectors that tell which documents are near one another, where they decide together.

@@ -31,6 +31,7 @@ from textbench.flows.referee import recorded_draws
 from textbench.flows.results.index import Index
 from textbench.flows.results.predictions import is_several, labels, predictions, tally, testable
 from textbench.flows.results.runs import Run, is_whole
+from textbench.flows.results.summary import asked_at, made_alike
 from textbench.tasks import InputError, catalogue
 
 if TYPE_CHECKING:
@@ -117,7 +118,8 @@ class FaithfulRuns:
         rows = [
             row for row in rows if not row["request"].get("rule") and not row["request"].get("validation")
         ]
-        self.rows = sorted(rows, key=_thoroughness)
+        budgets = [row for row in rows if not is_whole(row)]
+        self.rows = sorted(made_alike(filter(is_whole, rows)) + made_alike(budgets), key=_thoroughness)
 
     def runs(self, claim: Claim, method: str | None = None, is_tuned: bool = True) -> Runs:
         """Return by seed the newest runs of a claim's method, or of another in the paper's spelling.
@@ -323,7 +325,7 @@ class FaithfulRuns:
 
 def _thoroughness(row: Row) -> tuple[int, float]:
     """Sort what was tuned most last, and of runs alike the newest."""
-    return int(row["trials"]), row["created"]
+    return int(row["trials"]), asked_at(row)
 
 
 def exact(basis: str, value: float, rows: Sequence[Row]) -> Measurement:

@@ -6,7 +6,7 @@ from typing import Any
 from textbench.flows.results.learning_curves import Curve, draws_of
 from textbench.flows.results.method_names import SUPERVISED, explained
 from textbench.flows.results.metric_names import heading, scale, unit
-from textbench.flows.results.summary import settings_of
+from textbench.flows.results.summary import left_out, settings_of
 from textbench.flows.tables.table import LOCAL, NOTHING, Datum, Table, slug
 from textbench.tasks.words import counted
 
@@ -89,7 +89,8 @@ def _table(dataset: str, protocol: str, curves: Sequence[Curve], source: str) ->
         "the half-width of its 95 % interval. All methods get the same draws; features are learnt "
         f"on all training texts{fitted if any(curve.uses_labels for curve in curves) else ''}."
         f"{explained(curve.label for curve in curves)}"
-    )
+        f" {left_out({curve.label: curve.n_otherwise for curve in curves})}"
+    ).rstrip()
     by, drawn = (f", {BY_CLASS}", "-by-class") if curves[0].is_stratified else ("", "")
     title = f"{dataset}, {protocol} protocol, by labels{by}"
     name = slug(f"curve-{dataset}-{protocol}{drawn}" + ("" if source == LOCAL else "-recorded"))

@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import PurePath
 from typing import Any
 
 from textbench.flows.plan.request import Request
@@ -12,6 +14,7 @@ from textbench.flows.results.packed import without_folders
 from textbench.flows.results.runs import command_of
 from textbench.flows.results.summary import settings_of
 from textbench.flows.tables.table import LOCAL, NOTHING, RECORDED, Datum, Table, code
+from textbench.tasks import catalogue
 
 SHORT = 12  # digits of a key or a digest that are shown; CSV has all
 HEADINGS = [
@@ -65,12 +68,22 @@ def _line(evidence: Evidence, rows: Sequence[Row]) -> list[Datum]:
         Datum(first["probe"] or "the method itself"),
         digests(about.corpus["sha256"]) if about.corpus else Datum("no longer in the store"),
         Datum("no longer in the store" if about.libraries is None else _versions(about.libraries)),
-        # A report is handed on: it says what the reader's own files are called, not where they are.
-        code(without_folders(command_of(Request(**first["request"]), n_draws=draws[-1] + 1))),
+        code(command_of(_without_folders(Request(**first["request"])), n_draws=draws[-1] + 1)),
         Datum(
             " ".join(row["key"][:SHORT] for row in rows), " ".join(row["key"] for row in rows), is_code=True
         ),
     ]
+
+
+def _without_folders(request: Request) -> Request:
+    """Return what asks for a run with the user's own files by their names alone: a report is handed on."""
+    own = request.own and {**request.own, "path": PurePath(request.own["path"]).name}
+    methods = []
+    for text in request.methods:
+        name, params = catalogue.parse_method(text)
+        places = {n: PurePath(str(params[n])).name for n in ("path",) if n in params}
+        methods.append(without_folders(catalogue.spelled(PurePath(name).name, dict(params) | places)))
+    return replace(request, own=own, methods=methods)
 
 
 def settings(rows: Sequence[Row]) -> str:

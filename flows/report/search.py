@@ -1,8 +1,9 @@
 """Chapter one, for search: what the rankers reached on collections with judged queries."""
 
 import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from textbench.evaluation.statistics.intervals import mean_interval
@@ -12,6 +13,7 @@ from textbench.flows.report.provenance import SHORT, digests
 from textbench.flows.results.method_names import explained, in_groups, marked_ranker
 from textbench.flows.results.ranking_tables import HEADINGS
 from textbench.flows.results.rankings import with_digest
+from textbench.flows.results.summary import asked_at, left_out
 from textbench.flows.tables.table import LOCAL, Datum, Table, code, number
 from textbench.tasks.storage.recipe import Reference
 from textbench.tasks.words import counted
@@ -39,7 +41,7 @@ def runs(home: Path) -> list[dict[str, Any]]:
                 "collection": f"own-{reference.params['dataset']}" if own else reference.params["dataset"],
                 "own": own, "digest": reference.params.get("digest", ""),
                 "ranker": params["method"], "seed": params["seed"], "trials": params["trials"],
-                "judgments": params["judgments"], "measures": record["metrics"], "created": record["created"],
+                "judgments": params["judgments"], "measures": record["metrics"], "created": asked_at(record),
                 "key": path.stem, "run_id": record["run_id"], "libraries": recipe["libraries"],
                 "n_folds": params["n_folds"], "sha256": corpus.get("sha256", {}),
                 "rule": (record.get("params") or {}).get("rule", ""),
@@ -62,11 +64,18 @@ def _told_apart(found: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
 
 
 def _newest(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the newest run of each place and seed; what other code made than the newest is no part of its mean."""
+    """Return the newest run of each place and seed; what other code made than the newest is no part of its mean.
+
+    `n_otherwise` says of each how many seeds of its place are left out for that.
+    """
     in_time = sorted(found, key=lambda run: run["created"])
-    newest = {(_place(run), _asked(run), run["seed"]): run for run in in_time}
     made = {(_place(run), _asked(run)): run["made_by"] for run in in_time}
-    return [run for (place, asked, _), run in newest.items() if run["made_by"] == made[place, asked]]
+    alike = [run for run in in_time if run["made_by"] == made[_place(run), _asked(run)]]
+    every, newest = (
+        {(_place(run), _asked(run), run["seed"]): run for run in runs} for runs in (in_time, alike)
+    )
+    lacking = Counter(place[:-1] for place in every.keys() - newest.keys())
+    return [run | {"n_otherwise": lacking[place[:-1]]} for place, run in newest.items()]
 
 
 def _place(run: Run) -> tuple[str, str, int, str]:
@@ -146,6 +155,7 @@ def _table(collection: str, judgments: str, members: Members) -> Table:
         *((name, f"{HEADINGS[name]}, %") for name in SHOWN[1:]), ("seeds", "seeds"),
     ]  # fmt: skip
     note = f"Judgments: {judgments}. Means over queries; the interval is over seeds. Paired tests: textbench retrieve."
+    note += f" {left_out({ranker: own[0]['n_otherwise'] for ranker, _, own, _ in lines})}".rstrip()
     note += explained(row[0].text for row in rows)
     name = f"search-{collection}-{judgments}"
     return in_groups(Table(name, f"Search in {collection}", headings, rows, note, LOCAL))
@@ -155,7 +165,9 @@ def _source(run: Mapping[str, Any]) -> list[str]:
     """Return the options that name a run's collection."""
     if run["own"] is None:
         return [f"--collection {shlex.quote(run['collection'])}"]
-    own = dict(run["own"]) | {"fields": ",".join(run["own"]["fields"])}
+    # A report is handed on: it says what the reader's own files are called, not where they are.
+    own = {name: PurePath(run["own"][name]).name for name in ("documents", "queries", "qrels")}
+    own = dict(run["own"]) | own | {"fields": ",".join(run["own"]["fields"])}
     options = {"format" if name == "kind" else name: value for name, value in own.items()}
     return [f"--{name} {shlex.quote(value)}" for name, value in options.items()]
 

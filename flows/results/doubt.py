@@ -49,8 +49,8 @@ def intervals(home: Path, row: Row) -> dict[str, Any]:
         "seeds": {},
         "n_seeds": 1,
     }
-    names = ("dataset", "method", "protocol")
-    alike = [r for r in Index(home).rows() if all(r[n] == row[n] for n in names) and is_whole(r)]
+    names = ("dataset", "method", "protocol", "made_by")
+    alike = [r for r in Index(home).rows() if all(r.get(n) == row.get(n) for n in names) and is_whole(r)]
     for summary in summarise(latest(alike)) if is_whole(row) else ():
         if summary.holds(row):
             seeds = {name: half for name, half in summary.half_width_seeds.items() if half == half}

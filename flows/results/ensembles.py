@@ -79,7 +79,11 @@ def candidates(
             f"{missing[0]} has not been run on {dataset} under the {protocol} protocol; run it with: "
             f"{_command_of(dataset, [members[missing[0]][0]], every, protocol, trials, members[missing[0]][1])}"
         )
-    newest = [row for row in latest(rows) if not members or _names(row) & members.keys()]
+    current = [row for row in rows if is_current(row)]
+    earlier = [row for row in rows if row not in current]
+    newest = [
+        row for row in [*latest(current), *latest(earlier)] if not members or _names(row) & members.keys()
+    ]
     alike: dict[str, dict[str, dict[int, Row]]] = {}
     for row in newest:
         if is_current(row) and trials in (None, int(row["trials"])):

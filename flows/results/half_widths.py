@@ -4,6 +4,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+ROUNDING = 1e-9  # half an interval that is no more than rounding
+
 
 def over_documents(rows: Sequence[Mapping[str, Any]], metrics: Sequence[str]) -> dict[str, float]:
     """Return the mean of the runs' half-widths over test documents, of the metrics for which all runs have one."""
@@ -24,6 +26,11 @@ def wider(
         if not math.isnan(half_width[name]):
             over[name] = "seeds" if is_seeds else "documents"
     return half_width, over
+
+
+def is_told(half: float) -> bool:
+    """Tell whether a half-width says something: one of 0, as where all answers are right, does not."""
+    return half > ROUNDING
 
 
 def in_words(over: Iterable[str | None]) -> str:

@@ -1,12 +1,14 @@
 """The store's index: what is recorded of every finished cell."""
 
+import contextlib
 from collections.abc import Mapping, Set
 from pathlib import Path
 from typing import Any
 
-from textbench.flows.plan.base_cell import BaseCell
+from textbench.flows.plan.base_cell import BaseCell, made_by
 from textbench.flows.plan.corpora import told_apart
-from textbench.tasks.storage.files import read_json, write_json
+from textbench.tasks.storage.files import META, Damaged, read_json, read_meta, write_json
+from textbench.tasks.storage.recipe import Reference
 
 # What a record of the index has beside its row.
 RECORDED = {"dataset", "method", "protocol", "seed", "trials", "metrics", "seconds", "run_id", "created"} | {
@@ -43,9 +45,20 @@ class Index:
         return told_apart(self.folder.parent, self.records())
 
     def records(self) -> list[dict[str, Any]]:
-        """Return every recorded row, with its `key`; its `dataset` is what was asked for."""
+        """Return every recorded row, with its `key`; its `dataset` is what was asked for.
+
+        Rows of earlier versions have what made them (`made_by`) by the recipe of their result, if that is stored.
+        """
         found = ((path.stem, self._read(path)) for path in sorted(self.folder.glob("*.json")))
-        return [record | {"key": key} for key, record in found if record is not None]
+        rows = [record | {"key": key} for key, record in found if record is not None]
+        return [row if "made_by" in row else row | self._made_by(row["key"]) for row in rows]
+
+    def _made_by(self, key: str) -> dict[str, str]:
+        for stage in ("evaluate", "retrieve"):
+            with contextlib.suppress(OSError, Damaged, KeyError):
+                meta = read_meta(self.folder.parent / "store" / stage / key / META)
+                return {"made_by": made_by(Reference.from_json(meta["recipe"]))}
+        return {}
 
     def _read(self, path: Path) -> dict[str, Any] | None:
         record = read_json(path)

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from textbench.evaluation.metrics.calibration import CALIBRATED_BY, PROBABILITIES
 from textbench.evaluation.metrics.multilabel import is_of_several_labels
-from textbench.flows.results.half_widths import in_words
+from textbench.flows.results.half_widths import in_words, is_told
 from textbench.flows.results.method_names import explained, in_groups, is_pretrained
 from textbench.flows.results.metric_names import KNOWN, SHORT, heading, places, scale, unit
 from textbench.flows.results.placed import note, placed
 from textbench.flows.results.predictions import testable
-from textbench.flows.results.summary import Summary, columns, higher, in_unit, on_seeds, tables
+from textbench.flows.results.summary import Summary, columns, higher, in_unit, left_out, on_seeds, tables
 from textbench.flows.tables.formats import to_csv, to_latex, to_markdown
 from textbench.flows.tables.table import NOTHING, Datum, Table, number, slug
 from textbench.flows.tables.terminal import BEST, print_table
-from textbench.tasks.words import counted, spanned
+from textbench.tasks.words import spanned
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -125,7 +125,7 @@ def _rank_and_ties(summary: Summary) -> Datum:
 
 def _interval(summary: Summary, metric: str) -> str:
     half = summary.half_width.get(metric, math.nan)
-    if math.isnan(half):
+    if not is_told(half):
         return in_unit(summary, metric)
     letter = f" {summary.over[metric][0]}" if metric in summary.half_width_documents else ""
     return f"{in_unit(summary, metric)} ± {scale(metric) * half:.{places(metric)}f}{letter}"
@@ -172,24 +172,13 @@ def caption(table: Sequence[Summary], shown: Sequence[str], best: str = MARKED) 
         parts.append(
             f"{ON_BORDER} the best {' or '.join(border)} was the largest or the smallest that was tried."
         )
-    if left_out := otherwise_made(table):
-        parts.append(left_out)
+    if lacking_seeds := left_out({s.label: s.n_otherwise for s in table}):
+        parts.append(lacking_seeds)
     if "map" in shown and (queries := _queries(table)):
         parts.append(queries)
     if about := table[0].about:
         parts.append(f"{table[0].dataset}: {about}.")
     return " ".join(parts)
-
-
-def otherwise_made(table: Sequence[Summary]) -> str:
-    """Say which methods have seeds that are left out, for other code made them; "" without any."""
-    words = [f"{counted(s.n_otherwise, 'run')} of {s.label}" for s in table if s.n_otherwise]
-    if not words:
-        return ""
-    return (
-        f"Left out: {', '.join(words)}, made by other code or other versions of libraries than the newest; "
-        "the same command runs them again."
-    )
 
 
 def _queries(table: Sequence[Summary]) -> str:
@@ -208,8 +197,6 @@ def _alone(lacking: Sequence[Summary], measured: Sequence[Summary], metric: str)
     """Say which intervals are not over test documents too, and why."""
     is_kept = metric in testable(is_of_several_labels(measured[0].mean))
     reason = "the predictions are not here" if is_kept else f"{heading(metric)} is not kept per test document"
-    if is_kept and all(summary.mean[metric] in (0, 1) for summary in lacking):
-        reason = "where all answers are right, or all wrong, test documents tell none"
     of = f" of {', '.join(summary.label for summary in lacking)}" if len(lacking) < len(measured) else ""
     return f"; intervals{of} over seeds alone: {reason}"
 

@@ -36,7 +36,8 @@ class BudgetPoint:
 class Curve:
     """One method on one data set: its points by budget, smallest first.
 
-    `apart` says in words what else tells the curve from others of its method.
+    `apart` says in words what else tells the curve from others of its method, `n_otherwise` how many draws are left out
+    because other code made them (`flows.results.summary.made_alike`).
     """
 
     dataset: str
@@ -47,6 +48,7 @@ class Curve:
     uses_labels: bool = False
     is_stratified: bool = False
     apart: str = ""
+    n_otherwise: int = 0
 
     @property
     def label(self) -> str:
@@ -79,7 +81,10 @@ def summarise(rows: Sequence[Mapping[str, Any]], metric: str | None = None) -> l
         n_draws = max(point.n_draws for point in points)
         is_stratified = all(found["labels"].get("stratified") for found in own)
         marks = uses_labels(own[0])
-        curves.append(Curve(dataset, method, chosen, n_draws, points, marks, is_stratified, apart))
+        n_otherwise = max(found.get("n_otherwise", 0) for found in own)
+        curves.append(
+            Curve(dataset, method, chosen, n_draws, points, marks, is_stratified, apart, n_otherwise)
+        )
     return curves
 
 

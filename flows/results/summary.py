@@ -121,38 +121,57 @@ class Summary:
 def latest(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return the newest row of each data set, protocol, method, number of trials, settings and seed.
 
-    Seeds that were made otherwise than the newest one are left out (`made_alike`).
+    They are of what made the newest of all their seeds alone (`made_alike`).
     """
     newest: dict[tuple[Any, ...], Mapping[str, Any]] = {}
-    for row in rows:
+    for row in made_alike(rows):
         cell = (*group_of(row), row["seed"])
-        if cell not in newest or row["created"] > newest[cell]["created"]:
+        if cell not in newest or asked_at(row) > asked_at(newest[cell]):
             newest[cell] = row
-    return made_alike(newest.values())
+    return list(newest.values())
+
+
+def asked_at(row: Mapping[str, Any]) -> float:
+    """Return when a row was made, or asked for again after other code had made its like."""
+    return max(row["created"], row.get("asked", row["created"]))
 
 
 def made_alike(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return the rows of each data set, protocol, method, number of trials and settings that were made as its newest.
 
     What other code, or other versions of libraries, made is another method under the same name, and no part of one mean
-    (`BaseCell.made_by`). Of a group with such rows the newest counts them, as `n_otherwise`. What does not say how it
-    was made, as runs of earlier versions, is kept beside its like alone.
+    (`BaseCell.made_by`). Each row says as `n_otherwise` how many seeds or draws of its group are left out for that.
+    What does not say how it was made is kept beside its like alone.
     """
-    rows = list(rows)
-    newest: dict[Group, Mapping[str, Any]] = {}
+    groups: dict[Group, list[Mapping[str, Any]]] = {}
     for row in rows:
-        group = group_of(row)
-        if group not in newest or row["created"] > newest[group]["created"]:
-            newest[group] = row
-    alike = [row for row in rows if row.get("made_by") == newest[group_of(row)].get("made_by")]
-    n_otherwise = Counter(map(group_of, rows))
-    n_otherwise.subtract(map(group_of, alike))
-    return [
-        {**row, "n_otherwise": row.get("n_otherwise", 0) + n_otherwise[group_of(row)]}
-        if row is newest[group_of(row)] and n_otherwise[group_of(row)]
-        else row
-        for row in alike
-    ]
+        groups.setdefault(group_of(row), []).append(row)
+    found: list[Mapping[str, Any]] = []
+    for own in groups.values():
+        made_by = max(own, key=asked_at).get("made_by")
+        alike = [row for row in own if row.get("made_by") == made_by]
+        if len(alike) < len(own):
+            n_otherwise = len({*map(_place, own)} - {*map(_place, alike)})
+            alike = [{**row, "n_otherwise": row.get("n_otherwise", 0) + n_otherwise} for row in alike]
+        found += alike
+    return found
+
+
+def _place(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return the seed of a run, and of a point of a curve its labels."""
+    labels = (row.get("request") or {}).get("labels") or {}
+    return row["seed"], *sorted(labels.items())
+
+
+def left_out(n_otherwise: Mapping[str, int]) -> str:
+    """Say of which methods, by name, how many runs are left out because others made them; "" without any."""
+    words = [f"{counted(n, 'run')} of {name}" for name, n in n_otherwise.items() if n]
+    if not words:
+        return ""
+    return (
+        f"Left out: {', '.join(words)}, not known to be of the code and the libraries of the newest; the same command "
+        "runs them again."
+    )
 
 
 def summarise(rows: Iterable[Mapping[str, Any]], metric: str | None = None) -> list[Summary]:
@@ -286,7 +305,7 @@ def _summary(group: Group, rows: list[Mapping[str, Any]]) -> Summary:
         on_border=sorted({name for row in done for name in row.get("on_border", ())}),
         n_failed=len(rows) - len(done),
         errors=sorted({str(row["error"]) for row in rows if row["error"]}),
-        n_otherwise=sum(row.get("n_otherwise", 0) for row in rows),
+        n_otherwise=max(row.get("n_otherwise", 0) for row in rows),
         probe=rows[0].get("probe"),
         settings=settings,
         about=rows[0].get("about", ""),

@@ -63,7 +63,7 @@ class CurveRecorder(Recorder[Cell]):
 
     def kept(self, cell: Cell) -> dict[str, Any]:
         """Return what asks for the cell, and what its mean over draws may hold."""
-        return {"request": asdict(cell.request), "made_by": cell.made_by, "timed": False}
+        return super().kept(cell) | {"request": asdict(cell.request), "timed": False}
 
     def record_curves(self, cells: Sequence[Cell]) -> None:
         """Write each method's curve to MLflow as one run with step metrics and the figure; step is the labels."""

@@ -58,6 +58,11 @@ class RankingRecorder(Recorder[RankingCell]):
         """Return the tags of a cell's run; its kind keeps it apart from those of sweeps."""
         return super().tags(cell) | {KIND_TAG: RETRIEVAL}
 
+    def likes(self, row: Mapping[str, Any]) -> Any:
+        """Return what a recorded row shares with those that stand in one mean over seeds."""
+        asked = [row["params"].get(name) for name in ("judgments", "rule", "n_folds")]
+        return row["dataset"], row["method"], row["protocol"], int(row["trials"]), *asked
+
     def is_scored(self, record: Mapping[str, Any], result: Artifact) -> bool:
         """Tell whether a record has the metrics that its stored result has."""
         return bool(record["metrics"] == result.json("metrics"))

@@ -13,7 +13,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from textbench.flows.plan.base_cell import BaseCell
 from textbench.flows.results.index import Index
-from textbench.flows.results.summary import group_of
+from textbench.flows.results.summary import asked_at, group_of
 from textbench.flows.run import outbox
 from textbench.flows.run.scheduler import AnyCell
 from textbench.tasks import score
@@ -91,8 +91,8 @@ class Recorder(ABC, Generic[AnyCell]):
         """Return a finished cell as a row."""
 
     def kept(self, cell: AnyCell) -> dict[str, Any]:
-        """Return what the index keeps of a cell beside its row."""
-        return {}
+        """Return what the index keeps of a cell beside its row: what its mean over seeds may hold."""
+        return {"made_by": cell.made_by}
 
     def files(self, cell: AnyCell) -> dict[str, Path]:
         """Return what is attached to a finished cell's run, by name."""
@@ -279,24 +279,30 @@ class Recorder(ABC, Generic[AnyCell]):
         """Return the record of a cell that stands as it is, with what an earlier version did not keep.
 
         It tells where the user's documents are now. Where other code has made its like since, it was brought back, and
-        is the newest again (`made_alike`).
+        counts as the newest again (`made_alike`).
         """
         kept = self.kept(cell)
-        made_by = kept.get("made_by")
         found = {name: value for name, value in kept.items() if name not in record}
         if kept.get("request", {}).get("own") != record.get("request", {}).get("own"):
             found["request"] = kept["request"]  # the documents were moved
-        if made_by is not None and self._newest.get(_likes(record), made_by) != made_by:
-            found["created"] = time.time()
+        if self._newest.get(cell.key, kept["made_by"]) != kept["made_by"]:
+            found["asked"] = time.time()
         if found:
             self.index.amend(cell.key, found)
         return record | found
 
     @cached_property
-    def _newest(self) -> dict[Any, str | None]:
-        """What made the newest run of each method when this sweep began, as it was asked for."""
-        rows = [row for row in self.index.records() if row["created"] <= self._begun]
-        return {_likes(row): row.get("made_by") for row in sorted(rows, key=lambda row: row["created"])}
+    def _newest(self) -> dict[str, str | None]:
+        """What made the newest of its like when this sweep began, by the key of each run that is recorded."""
+        likes: dict[Any, list[dict[str, Any]]] = {}
+        for row in self.index.rows():
+            if row["created"] <= self._begun:
+                likes.setdefault(self.likes(row), []).append(row)
+        return {row["key"]: max(own, key=asked_at).get("made_by") for own in likes.values() for row in own}
+
+    def likes(self, row: Mapping[str, Any]) -> Any:
+        """Return what a recorded row shares with those that stand in one mean over seeds, or in one curve."""
+        return (*group_of(row), bool(row["request"]["labels"]))
 
     def _recorded(self, cell: AnyCell) -> dict[str, Any] | None:
         record = self.index.get(cell)
@@ -351,11 +357,6 @@ class Recorder(ABC, Generic[AnyCell]):
         if error is None:
             self.index.put(cell, record)
         return record
-
-
-def _likes(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return what runs share that one mean over seeds, or one curve over draws, may hold."""
-    return (*group_of(row), bool(row["request"]["labels"]))
 
 
 def announce(cell: BaseCell, result: dict[str, Any]) -> None:

@@ -89,7 +89,7 @@ class SweepRecorder(Recorder[Cell]):
 
     def kept(self, cell: Cell) -> dict[str, Any]:
         """Return what asks for the cell, what its mean over seeds may hold, and whether it was timed."""
-        return {"request": asdict(cell.request), "made_by": cell.made_by, "timed": self._timed}
+        return super().kept(cell) | {"request": asdict(cell.request), "timed": self._timed}
 
     def files(self, cell: Cell) -> dict[str, Path]:
         """Return the predictions, document by document, and the figures of each class."""

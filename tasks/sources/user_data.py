@@ -321,6 +321,8 @@ def has_unread_split(own: UserData) -> bool:
     reader = reader_of(path)
     if reader is read_folder or own.split_column is not None or own.test_size is not None:
         return False
+    if SPLIT in (own.text_column, own.label_column):
+        return False
     columns = Columns(own.text_column, own.label_column, SPLIT)
     source = Source(path, columns, column_separator(own.separator), own.encoding, digested=False)
     try:
