@@ -47,18 +47,22 @@ class Index:
     def records(self) -> list[dict[str, Any]]:
         """Return every recorded row, with its `key`; its `dataset` is what was asked for.
 
-        Rows of earlier versions have what made them (`made_by`) by the recipe of their result, if that is stored.
+        Rows of earlier versions are told what made them (`made_by`) by the recipe of their result, if that is stored.
         """
         found = ((path.stem, self._read(path)) for path in sorted(self.folder.glob("*.json")))
         rows = [record | {"key": key} for key, record in found if record is not None]
         return [row if "made_by" in row else row | self._made_by(row["key"]) for row in rows]
 
     def _made_by(self, key: str) -> dict[str, str]:
+        found: dict[str, str] = {}
         for stage in ("evaluate", "retrieve"):
             with contextlib.suppress(OSError, Damaged, KeyError):
                 meta = read_meta(self.folder.parent / "store" / stage / key / META)
-                return {"made_by": made_by(Reference.from_json(meta["recipe"]))}
-        return {}
+                found = {"made_by": made_by(Reference.from_json(meta["recipe"]))}
+        if found:
+            with contextlib.suppress(OSError):  # it takes milliseconds a row, so it is kept where that is allowed
+                self.amend(key, found)
+        return found
 
     def _read(self, path: Path) -> dict[str, Any] | None:
         record = read_json(path)
