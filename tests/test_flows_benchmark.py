@@ -31,7 +31,7 @@ FIELDS = {
     "dataset", "method", "protocol", "seed", "params", "metrics", "seconds", "peak_mb", "run_id", "cached", "error",
 }  # fmt: skip
 # What is recorded of a cell beside its row.
-KEPT = {"attempt", "created", "request", "sweeps", "timed", "tracking_uri"}
+KEPT = {"attempt", "created", "made_by", "request", "sweeps", "timed", "tracking_uri"}
 OVER = ("COMPLETED", "FAILED", "CANCELLED", "CRASHED")  # what Prefect calls states that are final
 LSI = "lsi(n_components=20)"
 TWO = ("--method", "binary", "--method", LSI, "--seed", "0", "--json")
@@ -316,7 +316,7 @@ def test_a_method_that_fails_fails_alone_and_says_why(
     for name, body in METHODS.items():
         (tmp_path / f"{name}.py").write_text(METHOD.replace("BODY", body))
         arguments += ["--method", str(tmp_path / f"{name}.py")]
-    limits = ("--time-limit", "12", "--memory-limit", "1500")
+    limits = ("--time-limit", "25", "--memory-limit", "1500")
     output, _ = textbench(*two, *arguments, *limits, home=home, code=1)
     errors = {row["method"]: row["error"] for row in rows_of(output)}
     assert errors["binary"] is None
@@ -324,7 +324,7 @@ def test_a_method_that_fails_fails_alone_and_says_why(
     assert "RuntimeError: no luck \\udc80 today" in errors["raising"]
     assert f"training features hold {2 * N_TRAIN} values that are NaN or infinite" in errors["undefined"]
     assert f"must have shape ({N_TRAIN}, 'any number'), got (3, 2)" in errors["misshapen"]
-    assert "time limit of 12 s" in errors["slow"]
+    assert "time limit of 25 s" in errors["slow"]
     assert "memory limit of 1500 MB" in errors["greedy"]
     statuses = [status for _, status in tracked(home)]
     assert statuses.count("FAILED") == len(METHODS)

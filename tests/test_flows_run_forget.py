@@ -88,8 +88,8 @@ def test_each_run_goes_by_the_id_that_leaderboards_show_and_tells_its_labels(hom
     point = run(home, "r8", "nmf", "3", created=9.0, run_id=None, request={"labels": labels})
     first, *_ = [row for row in Index(home).rows() if row["dataset"] == "r8" and row["method"] == "lsi"]
     lines = told("-d", "r8", "--dry-run").splitlines()
-    assert f"{first['run_id'][:8]}  r8 lsi seed 0, honest" in lines
-    assert f"{point['key'][:8]}  r8 nmf seed 0, honest, 60 labels, draw 1, stratified" in lines
+    assert f"{first['run_id'][:8]}  r8 lsi seed 0, honest, linear-svm" in lines
+    assert f"{point['key'][:8]}  r8 nmf seed 0, honest, linear-svm, 60 labels, draw 1, stratified" in lines
 
 
 def test_runs_by_key(home: Path) -> None:
