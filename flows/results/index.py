@@ -59,10 +59,8 @@ class Index:
             with contextlib.suppress(OSError, Damaged, KeyError):
                 meta = read_meta(self.folder.parent / "store" / stage / key / META)
                 found = {"made_by": made_by(Reference.from_json(meta["recipe"]))}
-        if found:
-            with contextlib.suppress(
-                OSError
-            ):  # it takes milliseconds a row, so it is kept where that is allowed
+        if found:  # it takes milliseconds a row, so it is kept where that is allowed
+            with contextlib.suppress(OSError):
                 self.amend(key, found)
         return found
 
