@@ -42,8 +42,8 @@ class BaseCell:
     def made_by(self) -> str:
         """What results that are averaged share: the sha256 of the recipe without seed, labels drawn and documents.
 
-        It holds the code and the versions of libraries of all stages that follow the documents. Where a file of the user's
-        stands is no part of it, its content is.
+        It holds the code and the versions of libraries of all stages that follow the documents. Where a file of the
+        user's stands is no part of it, its content is.
         """
         return made_by(self.reference)
 
