@@ -88,6 +88,21 @@ def test_the_report_keeps_collections_of_one_name_apart(tmp_path: Path) -> None:
     assert all("--collection" not in command for command in commands)
 
 
+def test_seeds_that_other_code_made_are_in_no_mean_of_search() -> None:
+    from textbench.flows.report import search
+
+    run = {"collection": "c", "judgments": "all", "trials": 0, "rule": "", "n_folds": 1, "label": "r"}
+    run |= {"measures": dict.fromkeys(search.SHOWN, 0.5)}
+    found: list[dict[str, Any]] = [
+        run | {"ranker": "bm25", "seed": seed, "created": float(seed), "made_by": "first"}
+        for seed in range(3)
+    ]
+    kept = search._newest([*found, found[0] | {"created": 9.0, "made_by": "edited"}])
+    assert [(one["seed"], one["made_by"], one["n_otherwise"]) for one in kept] == [(0, "edited", 2)]
+    assert "Left out: 2 runs of r, not known" in search.tables(kept)[0].note
+    assert len(search._newest(found)) == 3 and "Left out" not in search.tables(found)[0].note
+
+
 def test_collections_are_told_apart_on_the_terminal_and_one_content_has_one_name(tmp_path: Path) -> None:
     from textbench.flows.report import search
     from textbench.flows.results.rankings import shown_name

@@ -11,7 +11,6 @@ from sklearn.metrics import accuracy_score, f1_score, ndcg_score
 
 from tests.own_documents import write
 from textbench.flows.plan.cell import Cell, plan
-from textbench.flows.plan.checks import check_vectors
 from textbench.flows.plan.request import Request
 from textbench.flows.results.rows import result_row
 from textbench.tasks import InputError, catalogue, featurize, file_predictions, file_vectors, score
@@ -60,18 +59,18 @@ def test_columns_of_a_table_that_are_no_features_are_refused(tmp_path: Path) -> 
     pandas = pytest.importorskip("pandas")
     path, table = tmp_path / "v.parquet", pandas.DataFrame(VECTORS[:4], columns=["a", "b", "c"])
     table.to_parquet(path)  # the index is a range, of which no column is written
-    check_vectors(path)
+    file_vectors.check_columns(path)
     table.assign(id=IDS[:4]).set_index("id").to_parquet(path)
-    check_vectors(path)
+    file_vectors.check_columns(path)
     table.iloc[[0, 1, 3]].to_parquet(path)
     with pytest.raises(InputError, match=r"__index_level_0__ is the index that pandas wrote .* index=False"):
-        check_vectors(path)
+        file_vectors.check_columns(path)
     table.assign(label=1).to_parquet(path)
     with pytest.raises(InputError, match="the column label tells the class and is no feature; leave it out"):
-        check_vectors(path)
+        file_vectors.check_columns(path)
     as_table(path, vector=pyarrow.array(VECTORS.tolist(), pyarrow.large_list(pyarrow.float32())))
     with pytest.raises(InputError, match="vector is a column of large lists"):
-        check_vectors(path)
+        file_vectors.check_columns(path)
 
 
 def as_table(path: Path, **columns: Any) -> None:

@@ -3,7 +3,6 @@
 import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from textbench.evaluation.metrics.multilabel import scored_metrics, tuning_metrics
@@ -163,41 +162,6 @@ def check_validation(validation: Mapping[str, Any], dataset: str, corpus: "Artif
         raise InputError(
             f"{options[given[0]]}: {dataset} has {len(rows):,} validation documents of its own, on which "
             "tuning is done; leave the option out"
-        )
-
-
-def check_vectors(path: Path) -> None:
-    """Refuse a Parquet file of vectors with columns that would be features and are none, or with large lists.
-
-    Such columns are the index that pandas writes with a table, and labels. Raises InputError saying what to do.
-    """
-    import pyarrow
-    import pyarrow.parquet
-
-    if path.suffix.lower() != ".parquet":
-        return
-    try:
-        schema = pyarrow.parquet.read_schema(path)
-    except (pyarrow.ArrowException, OSError):
-        return  # the reader says what is wrong with it
-    described = (schema.pandas_metadata or {}).get("index_columns", ())
-    # A range has a description in place of a name.
-    index = [
-        name for name in described if isinstance(name, str) and name not in ("id", "part", "text", "name")
-    ]
-    if index:
-        raise InputError(
-            f"{path.name}: the column {index[0]} is the index that pandas wrote and no feature; "
-            "write the file with index=False"
-        )
-    if labels := [name for name in schema.names if name in ("label", "labels")]:
-        raise InputError(
-            f"{path.name}: the column {labels[0]} tells the class and is no feature; leave it out"
-        )
-    if large := [field.name for field in schema if pyarrow.types.is_large_list(field.type)]:
-        raise InputError(
-            f"{path.name}: {large[0]} is a column of large lists; cast it to lists of 32-bit offsets "
-            "(pyarrow.list_ in place of pyarrow.large_list)"
         )
 
 

@@ -1,7 +1,6 @@
 """Chapter one, for search: what the rankers reached on collections with judged queries."""
 
 import shlex
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
@@ -13,7 +12,7 @@ from textbench.flows.report.provenance import SHORT, digests
 from textbench.flows.results.method_names import explained, in_groups, marked_ranker
 from textbench.flows.results.ranking_tables import HEADINGS
 from textbench.flows.results.rankings import with_digest
-from textbench.flows.results.summary import asked_at, left_out
+from textbench.flows.results.summary import asked_at, left_out, made_alike
 from textbench.flows.tables.table import LOCAL, Datum, Table, code, number
 from textbench.tasks.storage.recipe import Reference
 from textbench.tasks.words import counted
@@ -64,18 +63,10 @@ def _told_apart(found: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
 
 
 def _newest(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the newest run of each place and seed; what other code made than the newest is no part of its mean.
-
-    `n_otherwise` says of each how many seeds of its place are left out for that.
-    """
-    in_time = sorted(found, key=lambda run: run["created"])
-    made = {(_place(run), _asked(run)): run["made_by"] for run in in_time}
-    alike = [run for run in in_time if run["made_by"] == made[_place(run), _asked(run)]]
-    every, newest = (
-        {(_place(run), _asked(run), run["seed"]): run for run in runs} for runs in (in_time, alike)
-    )
-    lacking = Counter(place[:-1] for place in every.keys() - newest.keys())
-    return [run | {"n_otherwise": lacking[place[:-1]]} for place, run in newest.items()]
+    """Return the newest run of each place and seed, of those that were made as the newest of their place."""
+    alike = made_alike(found, lambda run: (_place(run), _asked(run)))
+    newest = {(_place(run), _asked(run), run["seed"]): run for run in sorted(alike, key=asked_at)}
+    return [dict(run) for run in newest.values()]
 
 
 def _place(run: Run) -> tuple[str, str, int, str]:
@@ -155,7 +146,7 @@ def _table(collection: str, judgments: str, members: Members) -> Table:
         *((name, f"{HEADINGS[name]}, %") for name in SHOWN[1:]), ("seeds", "seeds"),
     ]  # fmt: skip
     note = f"Judgments: {judgments}. Means over queries; the interval is over seeds. Paired tests: textbench retrieve."
-    note += f" {left_out({ranker: own[0]['n_otherwise'] for ranker, _, own, _ in lines})}".rstrip()
+    note += f" {left_out({ranker: own[0].get('n_otherwise', 0) for ranker, _, own, _ in lines})}".rstrip()
     note += explained(row[0].text for row in rows)
     name = f"search-{collection}-{judgments}"
     return in_groups(Table(name, f"Search in {collection}", headings, rows, note, LOCAL))

@@ -79,11 +79,9 @@ def candidates(
             f"{missing[0]} has not been run on {dataset} under the {protocol} protocol; run it with: "
             f"{_command_of(dataset, [members[missing[0]][0]], every, protocol, trials, members[missing[0]][1])}"
         )
-    current = [row for row in rows if is_current(row)]
-    earlier = [row for row in rows if row not in current]
-    newest = [
-        row for row in [*latest(current), *latest(earlier)] if not members or _names(row) & members.keys()
-    ]
+    # Runs of today's code, though other code ran later, before those that are named with why they are none.
+    newest = [*latest(filter(is_current, rows)), *latest(row for row in rows if not is_current(row))]
+    newest = [row for row in newest if not members or _names(row) & members.keys()]
     alike: dict[str, dict[str, dict[int, Row]]] = {}
     for row in newest:
         if is_current(row) and trials in (None, int(row["trials"])):

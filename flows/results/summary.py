@@ -3,7 +3,7 @@
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
@@ -17,6 +17,7 @@ from textbench.flows.results.metric_names import KNOWN, SHOWN, SHOWN_SEVERAL, pl
 from textbench.tasks.catalogue import ENSEMBLE
 from textbench.tasks.words import counted
 
+Row = Mapping[str, Any]
 DIGITS = 12  # of a cell's key, in the record
 SEARCHED = " s of search"  # ends the word of `settings_of` that says how long settings were searched for
 KINDS = (DEFAULT, TUNED, ENSEMBLED) = ("default", "tuned", "ensembled")
@@ -136,17 +137,17 @@ def asked_at(row: Mapping[str, Any]) -> float:
     return max(row["created"], row.get("asked", row["created"]))
 
 
-def made_alike(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return the rows of each data set, protocol, method, number of trials and settings that were made as its newest.
+def made_alike(rows: Iterable[Row], group: Callable[[Row], Hashable] | None = None) -> list[Row]:
+    """Return the rows of each group that were made as its newest; without `group` they are those of `group_of`.
 
     What other code, or other versions of libraries, made is another method under the same name, and no part of one mean
     (`BaseCell.made_by`). Each row says as `n_otherwise` how many seeds or draws of its group are left out for that.
     What does not say how it was made is kept beside its like alone.
     """
-    groups: dict[Group, list[Mapping[str, Any]]] = {}
+    groups: dict[Hashable, list[Row]] = {}
     for row in rows:
-        groups.setdefault(group_of(row), []).append(row)
-    found: list[Mapping[str, Any]] = []
+        groups.setdefault((group or group_of)(row), []).append(row)
+    found: list[Row] = []
     for own in groups.values():
         made_by = max(own, key=asked_at).get("made_by")
         alike = [row for row in own if row.get("made_by") == made_by]

@@ -8,15 +8,10 @@ from pathlib import Path
 
 from textbench.flows.plan.base_cell import BaseCell
 from textbench.flows.plan.cell import Cell, plan, text_vectors_of
-from textbench.flows.plan.checks import (
-    check_shown_metric,
-    check_tuning_metric,
-    check_validation,
-    check_vectors,
-)
+from textbench.flows.plan.checks import check_shown_metric, check_tuning_metric, check_validation
 from textbench.flows.plan.request import FieldError, LabelBudgetRequest
 from textbench.flows.run.room import require_room
-from textbench.tasks import InputError, catalogue, collect, ingest, method_files, text_vectors
+from textbench.tasks import InputError, catalogue, collect, file_vectors, ingest, method_files, text_vectors
 from textbench.tasks.corpus import read_targets
 from textbench.tasks.sources import user_data
 from textbench.tasks.storage.recipe import Reference, canonical_json
@@ -103,7 +98,7 @@ def _require_file(store: Store, cell: Cell, say: Callable[[str], None]) -> None:
     if entry.is_file:
         corpus, params = cell.references["ingest"], cell.references["tune"].params["fixed"]
         if not entry.is_classifier:
-            check_vectors(Path(params["path"]))
+            file_vectors.check_columns(Path(params["path"]))
         ingest.ensure(store, corpus)
         if not entry.load().check(params, store.open(corpus)):
             say(f"{Path(params['path']).name} has no ids: its rows count in the order of `textbench texts`")
